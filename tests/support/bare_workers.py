@@ -154,7 +154,7 @@ def _local_queue(name: str, cluster_queue: str) -> Object:
 def bare_stage(
     admin: Driver, controllers: Controllers, *clusters: str, start: bool = True, **settings: Any
 ) -> Iterator[BareStage]:
-    """Open a stage with these clusters, and start a controller that sets up workers unless told not to."""
+    """Open a stage with these clusters; with `start`, also start a controller that sets up workers."""
     with ExitStack() as opened:
         stage = opened.enter_context(open_stage(admin, controllers, clusters, bare=True))
         agents: list[WorkAgents] = []

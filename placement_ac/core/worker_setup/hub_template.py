@@ -5,8 +5,8 @@ Pure. A ClusterQueue of the hub covers resources; on a worker its quota is what 
 them, less the reserve. Queues that cover the same resource share it in proportion to their quota on the hub.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from placement_ac.core.api.constants import CLUSTER_QUEUE, RESOURCE_FLAVOR
 from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs
@@ -86,12 +86,15 @@ def covers(spec: Obj, resource: str) -> bool:
 
 def _nominal(spec: Obj, resource: str) -> int:
     return sum(
-        milli(quota.get("nominalQuota")) or 0 for quota in quotas_of(spec) if quota.get("name") == resource
+        milli(quota.get("nominalQuota")) or 0
+        for (_, name), quota in quotas_of({"spec": spec})
+        if name == resource
     )
 
 
-def quotas_of(spec: Obj) -> Iterable[Obj]:
-    """Yield the quota of each resource in each flavor of a ClusterQueue."""
-    for group in get_list(spec, "resourceGroups"):
+def quotas_of(cluster_queue: Obj) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield flavor and resource, and the quota there."""
+    for group in get_list(cluster_queue, "spec", "resourceGroups"):
         for flavor in get_list(group, "flavors"):
-            yield from get_list(flavor, "resources")
+            for quota in get_list(flavor, "resources"):
+                yield (get_str(flavor, "name"), get_str(quota, "name")), quota

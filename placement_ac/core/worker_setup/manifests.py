@@ -6,7 +6,7 @@ When the ManifestWork goes, only LocalQueues go with it, and of these none that 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
 from datetime import datetime
 from typing import Final
 
@@ -24,12 +24,12 @@ from placement_ac.core.api.constants import (
     TOPOLOGY,
     Kind,
 )
-from placement_ac.core.api.fields import Obj, get_list, get_str, name_of, namespace_of, parse_time
+from placement_ac.core.api.fields import Obj, get_list, name_of, namespace_of, parse_time
 from placement_ac.core.api.objects import ManifestKey, ManifestState, ManifestWork
 from placement_ac.core.api.quantities import milli
 from placement_ac.core.inputs.state import Body
 from placement_ac.core.inputs.worker_setup import HubClusterQueue, WorkerSetupInputs
-from placement_ac.core.worker_setup.hub_template import hub_manifests
+from placement_ac.core.worker_setup.hub_template import hub_manifests, quotas_of
 from placement_ac.core.worker_setup.template import TemplateProblem, rendered
 
 FIELD_MANAGER: Final = "work-agent-placement-ac"
@@ -53,20 +53,8 @@ _KINDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WantedSetup:
-    """The manifests of a cluster, without those that stay for a while although nobody wants them."""
-
-    manifests: tuple[Body, ...]
-    """Those that others build on first."""
-
-    @property
-    def keys(self) -> tuple[ManifestKey, ...]:
-        return tuple(map(key_of_manifest, self.manifests))
-
-
-def wanted_setup(inputs: WorkerSetupInputs) -> WantedSetup:
-    """Return what the cluster is to have. Raises TemplateProblem, which names what to correct."""
+def wanted_setup(inputs: WorkerSetupInputs) -> tuple[Body, ...]:
+    """Return what the cluster is to have, in the order in which it is made. Raises TemplateProblem."""
     manifests: dict[ManifestKey, Body] = {}
     templates: dict[str, list[Body]] = {}
     for queue in inputs.queues:
@@ -77,7 +65,7 @@ def wanted_setup(inputs: WorkerSetupInputs) -> WantedSetup:
             key = key_of_manifest(manifest)
             if manifests.setdefault(key, manifest) != manifest:
                 raise TemplateProblem(f"make {key[0]} {key[2]} once: two templates make it in different ways")
-    return WantedSetup(tuple(sorted(manifests.values(), key=_order)))
+    return tuple(sorted(manifests.values(), key=_order))
 
 
 def _from_template(inputs: WorkerSetupInputs, name: str) -> list[Body]:
@@ -125,18 +113,17 @@ def key_of_manifest(manifest: Obj) -> ManifestKey:
 # -- what stays although it is not wanted
 
 
-def with_kept(wanted: WantedSetup, work: ManifestWork | None) -> tuple[Body, ...]:
+def with_kept(wanted: tuple[Body, ...], work: ManifestWork | None) -> tuple[Body, ...]:
     """Return the manifests to write: no quota falls below its use, and no LocalQueue with jobs goes."""
     if work is None:
-        return wanted.manifests
+        return wanted
     present = {key_of_manifest(one): one for one in get_list(work.spec, "workload", "manifests")}
-    unwanted = {key: dict(manifest) for key, manifest in present.items() if key not in wanted.keys}
+    keys = set(map(key_of_manifest, wanted))
+    unwanted = {key: dict(manifest) for key, manifest in present.items() if key not in keys}
     queues = [key for key in unwanted if key[0] == LOCAL_QUEUE.kind and _holds_jobs(work.states.get(key))]
     namespaces = {(NAMESPACE.kind, "", namespace) for _, namespace, _ in queues}
     kept = [unwanted[key] for key in (*queues, *(namespaces & unwanted.keys()))]
-    return tuple(
-        sorted([*(_with_used_quota(one, present, work) for one in wanted.manifests), *kept], key=_order)
-    )
+    return tuple(sorted([*(_with_used_quota(one, present, work) for one in wanted), *kept], key=_order))
 
 
 def _holds_jobs(state: ManifestState | None) -> bool:
@@ -161,8 +148,8 @@ def since_of(
 
 def has_more(present: Obj | None, wanted: Obj) -> bool:
     """Whether a ClusterQueue has more quota than is wanted."""
-    before = {at: _amount(quota.get("nominalQuota")) for at, quota in _quotas(present or {})}
-    return any(before.get(at, 0) > _amount(quota.get("nominalQuota")) for at, quota in _quotas(wanted))
+    before = {at: _amount(quota.get("nominalQuota")) for at, quota in quotas_of(present or {})}
+    return any(before.get(at, 0) > _amount(quota.get("nominalQuota")) for at, quota in quotas_of(wanted))
 
 
 def _with_used_quota(manifest: Body, present: Mapping[ManifestKey, Obj], work: ManifestWork) -> Body:
@@ -171,10 +158,10 @@ def _with_used_quota(manifest: Body, present: Mapping[ManifestKey, Obj], work: M
     state, before = work.states.get(key), present.get(key)
     if manifest["kind"] != CLUSTER_QUEUE.kind or state is None or before is None:
         return manifest
-    old = {at: quota.get("nominalQuota") for at, quota in _quotas(before)}
+    old = {at: quota.get("nominalQuota") for at, quota in quotas_of(before)}
     stays = {
         at
-        for at, quota in _quotas(manifest)
+        for at, quota in quotas_of(manifest)
         if at in old and _amount(quota.get("nominalQuota")) < min(_amount(old[at]), used(state, *at))
     }
     return _with_quotas(manifest, {at: old[at] for at in stays}) if stays else manifest
@@ -189,34 +176,12 @@ def _amount(value: object) -> int:
     return milli(value) or 0
 
 
-def _quotas(cluster_queue: Obj) -> Iterator[tuple[tuple[str, str], Obj]]:
-    """Yield flavor and resource, and the quota there."""
-    for group in get_list(cluster_queue, "spec", "resourceGroups"):
-        for flavor in get_list(group, "flavors"):
-            for quota in get_list(flavor, "resources"):
-                yield (get_str(flavor, "name"), get_str(quota, "name")), quota
-
-
 def _with_quotas(manifest: Body, nominal: Mapping[tuple[str, str], object]) -> Body:
-    groups = [
-        group
-        | {
-            "flavors": [
-                flavor
-                | {
-                    "resources": [
-                        quota | {"nominalQuota": nominal[at]}
-                        if (at := (flavor["name"], quota["name"])) in nominal
-                        else quota
-                        for quota in flavor["resources"]
-                    ]
-                }
-                for flavor in group["flavors"]
-            ]
-        }
-        for group in manifest["spec"]["resourceGroups"]
-    ]
-    return manifest | {"spec": manifest["spec"] | {"resourceGroups": groups}}
+    changed = deepcopy(manifest)
+    for at, quota in quotas_of(changed):
+        if at in nominal:
+            quota["nominalQuota"] = nominal[at]
+    return changed
 
 
 # -- the spec
@@ -284,7 +249,7 @@ def _paths(manifest: Body) -> Mapping[str, str]:
     reserved = {
         f"{flavor}/{resource}": f'.status.flavorsReservation[?(@.name=="{flavor}")]'
         f'.resources[?(@.name=="{resource}")].total'
-        for (flavor, resource), _ in _quotas(manifest)
+        for (flavor, resource), _ in quotas_of(manifest)
     }
     return {ACTIVE: _ACTIVE_PATH} | reserved
 

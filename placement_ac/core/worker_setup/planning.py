@@ -2,7 +2,7 @@
 Plan the write of one cluster's ManifestWork.
 
 Pure. It exists while a check of ours selects the cluster or a MultiKueueCluster exists for it, and goes after
-the retention. A template that is wrong changes nothing.
+the retention. A template that is wrong changes nothing. OCM itself removes it with its ManagedCluster.
 """
 
 from collections.abc import Mapping
@@ -45,9 +45,9 @@ class SetupPlan:
 def plan_worker_setup(inputs: WorkerSetupInputs) -> SetupPlan:
     """Return the write that brings the ManifestWork of a cluster in order."""
     usage = inputs.usage
-    if not (inputs.policy.enabled and inputs.policy.served):
+    if not (inputs.policy.enabled and inputs.policy.served) or inputs.managed_cluster is None:
         return SetupPlan()
-    if inputs.managed_cluster is None or not (usage.selected or usage.listed):
+    if not (usage.selected or usage.listed):
         return _plan_removal(inputs)
     if _is_taken(inputs.work) or not inputs.queues or not usage.owners:
         return SetupPlan()
@@ -73,16 +73,16 @@ def _plan_removal(inputs: WorkerSetupInputs) -> SetupPlan:
     if work is None or _is_taken(work) or work.meta.deleting or not work.applied_fields.applied:
         return SetupPlan()
     left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
-    if left > 0 and inputs.managed_cluster:
+    if left > 0:
         return SetupPlan(lasting=frozenset({UNNEEDED}), requeue_after=left)
     present = get_list(work.spec, "workload", "manifests")
     written = [dict(manifest) for manifest in present if manifest.get("kind") != "Deployment"]
     spec = work_spec(written, work, inputs.kueue_namespace, leaving=True)
     before = {ANNOTATION_ALLOCATABLE: work.meta.annotations.get(ANNOTATION_ALLOCATABLE, "")}
     annotations = before | _as_annotation(work.added)
-    if inputs.managed_cluster and (change := _apply(inputs, spec, annotations)):
+    if change := _apply(inputs, spec, annotations):
         return SetupPlan(change, lasting)
-    if inputs.managed_cluster and work.applied_generation < work.meta.generation:
+    if work.applied_generation < work.meta.generation:
         return SetupPlan(lasting=lasting)  # only a rule that the agent has seen keeps an object
     meta = work.meta
     return SetupPlan(((Delete(MANIFEST_WORK, meta.name, meta.uid, meta.namespace),),), lasting)

@@ -61,7 +61,7 @@ def setup_state(inputs: WorkerSetupInputs) -> SetupState:
     if inputs.error:
         return SetupState(inputs.error)
     try:
-        wanted = wanted_setup(inputs).manifests if inputs.policy.wanted_known else ()
+        wanted = wanted_setup(inputs) if inputs.policy.wanted_known else ()
     except TemplateProblem as problem:
         return SetupState(str(problem), (str(problem),))
     work = inputs.work

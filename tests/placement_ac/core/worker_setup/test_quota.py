@@ -34,7 +34,7 @@ def made(*queues: HubClusterQueue, **inputs: Any) -> dict[str, Any]:
     """Return the specs of the ClusterQueues that a worker gets, by name."""
     given: dict[str, Any] = {"flavors": {"f": {}}, "policy": WorkerSetupPolicy(enabled=True)} | inputs
     wanted = wanted_setup(WorkerSetupInputs("c1", NOW, queues=queues, **given))
-    return {one["metadata"]["name"]: one["spec"] for one in wanted.manifests if one["kind"] == "ClusterQueue"}
+    return {one["metadata"]["name"]: one["spec"] for one in wanted if one["kind"] == "ClusterQueue"}
 
 
 def quotas(*queues: HubClusterQueue, **inputs: Any) -> dict[str, dict[str, str]]:
