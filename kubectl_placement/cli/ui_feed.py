@@ -175,7 +175,7 @@ class Feed:
         live = self._live
         graph = to_json(plain(build_graph([live.statuses[check]])))
         found = live.timeline(check, self._at or datetime.now(UTC))
-        more = {"exactFrom": plain(live.seen_since(check)), "live": self._at is None}
+        more = {"exactFrom": plain(live.exact_since(check)), "live": self._at is None}
         return ("graph", graph), ("timeline", to_json(plain(found) | more))
 
     def _update(self, reading: HubReading) -> "_Documents":
