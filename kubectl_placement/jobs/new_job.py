@@ -66,24 +66,24 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
     """Return where the job of a manifest would go on a hub."""
     job, metadata = _queued(view, manifest), manifest["metadata"]
     submitted = None if job.path.problem else _submitted(view, manifest, job)
-    placements = choices(*submitted) if submitted else ()
+    entries = choices(*submitted) if submitted else ()
     return NewJob(
         kind=manifest["kind"],
         namespace=job.namespace,
         name=metadata.get("name") or f"{metadata['generateName']}…",
         queue=job.path.queue,
         cluster_queue=job.path.cluster_queue,
-        placements=placements,
+        placements=entries,
         problem=job.path.problem,
         notes=(
             *_unknown(view),
             *not_covered(view, job.path.cluster_queue, job.spec),
             *_notes(manifest),
-            *(choice.profile_problem for choice in placements if choice.profile_problem),
-            *quota_notes(view, placements),
+            *(choice.profile_problem for choice in entries if choice.profile_problem),
+            *quota_notes(view, entries),
             *(
                 ignored(submitted[1].job)
-                if submitted and any(choice.dispatcher for choice in placements)
+                if submitted and any(choice.dispatcher for choice in entries)
                 else ()
             ),
         ),

@@ -107,7 +107,6 @@ class WorkerInspector:
                 ),
             )
         named = {
-            kind: answer if isinstance(answer, Unknown) else with_valid_names(answer)
-            for kind, answer in things.items()
+            kind: raw if isinstance(raw, Unknown) else with_valid_names(raw) for kind, raw in things.items()
         }
         return WorkerInspection(target, found=findings, objects=named, foreign_jobs=foreign, user=user)
