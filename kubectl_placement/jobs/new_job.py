@@ -79,13 +79,9 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *_unknown(view),
             *not_covered(view, job.path.cluster_queue, job.spec),
             *_notes(manifest),
-            *(choice.profile_problem for choice in entries if choice.profile_problem),
+            *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
-            *(
-                ignored(submitted[1].job)
-                if submitted and any(choice.dispatcher for choice in entries)
-                else ()
-            ),
+            *(ignored(submitted[1].job) if submitted and any(entry.dispatcher for entry in entries) else ()),
         ),
     )
 
