@@ -10,7 +10,7 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,49 +28,61 @@ from placement_lab.standins.fleet import login_to
 from placement_lab.standins.runner import StandIns
 from placement_lab.standins.work_agent import WorkAgents
 
-CHECKS: Final = [{"name": scene.CHECK}, {"name": "mk"}]
+PER_PLACEMENT: Final = 20
+"""The clusters of each Placement: a MultiKueueConfig holds no more."""
 TEAM: Final = "team-a"
 FLAVOR: Final = "gpu"
 RESOURCE: Final = "nvidia.com/gpu"
 WRITES: Final = frozenset({"POST", "PATCH", "PUT"})
 OPTIONS: Final = ("--log-level", "warning", "--worker-setup", "manifestwork")
 REST_SECONDS: Final = 30.0
+NEVER_SECONDS: Final = 3600.0
+"""How often an agent reads its worker again: one process plays all agents, and real ones do not share one."""
 
 
-def fleet(names: list[str], kubeconfig: bytes) -> Iterator[Object]:
-    """Yield the objects of the hub: the clusters, a queue, and a check whose Placement selects them all."""
+def groups_of(clusters: int) -> dict[str, list[str]]:
+    """Return the clusters of each Placement; a check and a queue have its name."""
+    names = [f"cluster-{number:04}" for number in range(clusters)]
+    parts = [names[start : start + PER_PLACEMENT] for start in range(0, clusters, PER_PLACEMENT)]
+    return {f"p{number}": part for number, part in enumerate(parts)}
+
+
+def fleet(groups: Mapping[str, Sequence[str]], kubeconfig: bytes) -> Iterator[Object]:
+    """Yield the objects of the hub: clusters, and for each Placement a check and a queue."""
+    names = [name for part in groups.values() for name in part]
     for namespace in (scene.NS, TEAM, *names):
         yield scene.body(scene.NAMESPACE, namespace)
     for name in names:
         yield scene.secret_of(name, kubeconfig)
         status = {"allocatable": {RESOURCE: "8"}, "conditions": []}
-        spec = {"hubAcceptsClient": True}
-        yield scene.body(api.MANAGED_CLUSTER, name, spec=spec, status=status)
+        yield scene.body(api.MANAGED_CLUSTER, name, spec={"hubAcceptsClient": True}, status=status)
     yield scene.body(api.RESOURCE_FLAVOR, FLAVOR, spec={})
-    quotas = [{"name": RESOURCE, "nominalQuota": str(8 * len(names))}]
-    groups = [{"coveredResources": [RESOURCE], "flavors": [{"name": FLAVOR, "resources": quotas}]}]
-    spec = {
-        "namespaceSelector": {},
-        "resourceGroups": groups,
-        "admissionChecksStrategy": {"admissionChecks": CHECKS},
-    }
-    yield scene.body(api.CLUSTER_QUEUE, "team", spec=spec)
-    yield local_queue("team")
-    yield scene.check_of(scene.CHECK, "p")
-    yield scene.multikueue_check_of("mk", "p")
-    yield scene.body(api.PLACEMENT, "p", spec={}, status={"numberOfSelectedClusters": len(names)})
-    yield scene.decision_of("p", status=scene.decided(names))
+    for placement, part in groups.items():
+        quotas = [{"name": RESOURCE, "nominalQuota": str(8 * len(part))}]
+        covers = {"coveredResources": [RESOURCE], "flavors": [{"name": FLAVOR, "resources": quotas}]}
+        checks = [{"name": placement}, {"name": f"mk-{placement}"}]
+        strategy = {"admissionChecks": checks}
+        spec = {"namespaceSelector": {}, "resourceGroups": [covers], "admissionChecksStrategy": strategy}
+        yield scene.body(api.CLUSTER_QUEUE, placement, spec=spec)
+        yield local_queue(placement, placement)
+        yield scene.check_of(placement, placement)
+        yield scene.multikueue_check_of(f"mk-{placement}", placement)
+        status = {"numberOfSelectedClusters": len(part)}
+        yield scene.body(api.PLACEMENT, placement, spec={}, status=status)
+        yield scene.decision_of(placement, status=scene.decided(part))
 
 
-def local_queue(name: str) -> Object:
-    return scene.body(api.LOCAL_QUEUE, name, metadata={"namespace": TEAM}, spec={"clusterQueue": "team"})
+def local_queue(name: str, cluster_queue: str) -> Object:
+    return scene.body(
+        api.LOCAL_QUEUE, name, metadata={"namespace": TEAM}, spec={"clusterQueue": cluster_queue}
+    )
 
 
-def applied(work: Object, queue: str) -> bool:
-    """Whether OCM has applied the newest ManifestWork with this LocalQueue."""
-    named = [one["metadata"]["name"] for one in work["spec"]["workload"]["manifests"]]
+def has_more(work: Object) -> bool:
+    """Whether OCM has applied the newest ManifestWork with the LocalQueue that was added."""
+    named = [manifest["metadata"]["name"] for manifest in work["spec"]["workload"]["manifests"]]
     conditions = (work.get("status") or {}).get("conditions") or ()
-    return queue in named and any(
+    return any(name.startswith("more-") for name in named) and any(
         (one["type"], one["status"], one.get("observedGeneration"))
         == ("Applied", "True", work["metadata"]["generation"])
         for one in conditions
@@ -102,19 +114,19 @@ def writes(hub: Hub) -> int:
 
 async def measure(clusters: int, rest: float = REST_SECONDS) -> Object:
     """Start everything, and return the figures; `rest`: for how many seconds the CPU at rest is measured."""
-    names = [f"cluster-{number:04}" for number in range(clusters)]
+    groups = groups_of(clusters)
     with tempfile.TemporaryDirectory() as folder, Hub() as hub, Hub() as worker:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(json.dumps(hub.kubeconfig()))
-        logins = dict.fromkeys(names, partial(login_to, worker))
-        with StandIns(lambda: login_to(hub), [partial(WorkAgents, logins=logins)]):
+        logins = {name: partial(login_to, worker) for part in groups.values() for name in part}
+        with StandIns(lambda: login_to(hub), [partial(WorkAgents, logins=logins, poll=NEVER_SECONDS)]):
             async with Client(Login(kubeconfig)) as client:
-                await scene.create(client, *fleet(names, json.dumps(worker.kubeconfig()).encode()))
+                await scene.create(client, *fleet(groups, json.dumps(worker.kubeconfig()).encode()))
                 began = time.monotonic()
                 with controller(kubeconfig, *OPTIONS) as process:
                     await until_listed(client, clusters)
                     start = Part(time.monotonic() - began, writes(hub), cpu_seconds(process.pid))
-                    change = await another_queue(client, hub, clusters, process.pid)
+                    change = await another_queue(client, hub, groups, process.pid)
                     await asyncio.sleep(rest)
                     at_rest = cpu_seconds(process.pid) - start.cpu - change.cpu
         return {
@@ -125,28 +137,35 @@ async def measure(clusters: int, rest: float = REST_SECONDS) -> Object:
         }
 
 
-async def another_queue(client: Client, hub: Hub, clusters: int, pid: int) -> Part:
-    """Create a LocalQueue on the hub, and wait until OCM has applied it on each worker."""
+async def another_queue(client: Client, hub: Hub, groups: Mapping[str, Sequence[str]], pid: int) -> Part:
+    """Create a LocalQueue for each Placement, and wait until OCM has applied it on each worker."""
     began, before, cpu = time.monotonic(), writes(hub), cpu_seconds(pid)
-    await scene.create(client, local_queue("more"))
-    await scene.until_listed(
-        client, api.MANIFEST_WORK, lambda works: sum(applied(work, "more") for work in works) == clusters
-    )
+    await scene.create(client, *(local_queue(f"more-{name}", name) for name in groups))
+    clusters = sum(map(len, groups.values()))
+    await scene.until_listed(client, api.MANIFEST_WORK, lambda works: sum(map(has_more, works)) == clusters)
     return Part(time.monotonic() - began, writes(hub) - before, cpu_seconds(pid) - cpu)
 
 
 async def until_listed(client: Client, clusters: int) -> None:
-    """Wait until the check is Active with all clusters."""
-    await scene.until_listed(client, api.ADMISSION_CHECK, lambda found: any(map(scene.is_active, found)))
+    """Wait until the checks are Active with all clusters."""
     await scene.until_listed(
         client,
         api.MULTIKUEUE_CONFIG,
-        lambda found: [len(config["spec"]["clusters"]) for config in found] == [clusters],
+        lambda configs: sum(len(config["spec"]["clusters"]) for config in configs) == clusters,
+    )
+    await scene.until_listed(
+        client,
+        api.ADMISSION_CHECK,
+        lambda checks: all(map(scene.is_active, filter(_is_ours, checks))),
     )
 
 
+def _is_ours(check: Object) -> bool:
+    return bool(check["spec"]["controllerName"] == api.OUR_CONTROLLER)
+
+
 @click.command(context_settings={"show_default": True})
-@click.option("--clusters", default=200, help="Clusters of one Placement.")
+@click.option("--clusters", default=200, help="ManagedClusters, 20 in each Placement.")
 def main(clusters: int) -> None:
     """Measure how long the set-up of many workers takes, and a change of it."""
     click.echo(json.dumps(asyncio.run(measure(clusters)), indent=2))
