@@ -111,7 +111,7 @@ def _is_in_force(provider: CapacityProvider) -> bool:
 def _waits(snapshot: Snapshot, provider: CapacityProvider, unknown: Iterable[Since]) -> float:
     """Return for how many seconds its status stays as it is, because quota may still become known."""
     seconds = FIRST_SECONDS if provider.capacity is None else UNKNOWN_SECONDS
-    return max([seconds - snapshot.age(since) for since in unknown], default=0.0)
+    return max((0.0, *[seconds - snapshot.age(since) for since in unknown]))
 
 
 def _judged(
@@ -155,8 +155,8 @@ def parameters_problem(provider: CapacityProvider) -> str:
 def no_check(placement: str) -> str:
     """Return what to do if no AdmissionCheck of ours names the Placement."""
     return (
-        f"create an {ADMISSION_CHECK.kind} with controllerName {OUR_CONTROLLER} and the same parameters: without"
-        f" it no cluster is listed for {PLACEMENT.kind} {placement}"
+        f"create an {ADMISSION_CHECK.kind} with controllerName {OUR_CONTROLLER} and the same parameters:"
+        f" without it no cluster is listed for {PLACEMENT.kind} {placement}"
     )
 
 

@@ -48,9 +48,10 @@ def cluster_quota(snapshot: Snapshot, cluster: str, name: str) -> ClusterQuota:
     written = inputs.written.get(cluster, _NOTHING_WRITTEN)
     if written.problem:
         return ClusterQuota(cluster, why=written.problem, invalid=True)
-    unset = _not_set_by_us(inputs, written)
+    ours = {queue for queues in inputs.queues.values() for queue in queues} & written.queues.keys()
+    set_by_us, unset = [written.queues[queue] for queue in ours], _not_set_by_us(inputs, written)
     if not unset:
-        return ClusterQuota(cluster, _quota(written.queues.values()))
+        return ClusterQuota(cluster, _quota(set_by_us))
     obstacle, facts = _obstacle(snapshot, cluster, name), snapshot.fleet.queue_facts.get(name)
     ask, ask_after = ("", None) if obstacle else _question(name, facts)
     if facts and facts.invalid:
@@ -59,7 +60,7 @@ def cluster_quota(snapshot: Snapshot, cluster: str, name: str) -> ClusterQuota:
         why = obstacle or (facts.problem if facts else "it has not answered yet")
         return ClusterQuota(cluster, None, why, ask=ask, ask_after=ask_after)
     read = [facts.queues[queue] for queue in unset & facts.queues.keys()]
-    found = [queue for queue in (*read, *written.queues.values()) if queue.exists]
+    found = [queue for queue in (*read, *set_by_us) if queue.exists]
     why = "" if found else "create LocalQueues there: it has none of the hub's with a ClusterQueue"
     return ClusterQuota(cluster, _quota(found) if found else None, why, ask=ask, ask_after=ask_after)
 
