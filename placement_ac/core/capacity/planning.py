@@ -30,9 +30,9 @@ from placement_ac.core.capacity.quota import ClusterQuota, Quota, cluster_quota,
 from placement_ac.core.inputs.state import NOTHING, Body, Since, SinceKind, Snapshot, Verdict, WantedCapacity
 from placement_ac.core.selection.selection import soonest
 
-UNKNOWN_SECONDS: Final = 60.0
+QUOTA_UNKNOWN_SECONDS: Final = 60.0
 """How long a published sum stays while the quota of a listed cluster is not known."""
-FIRST_SECONDS: Final = 2.0
+FIRST_QUOTA_SECONDS: Final = 2.0
 """How long the first sum waits for it."""
 
 
@@ -40,7 +40,7 @@ class ListedClusters(NamedTuple):
     """The clusters of a Placement's list."""
 
     counted: Mapping[str, str] = NOTHING
-    """Those that get jobs → their MultiKueueClusters, in order."""
+    """Those that get jobs → their MultiKueueClusters."""
     leaving: Mapping[str, str] = NOTHING
     """The others → why they do not count."""
 
@@ -75,7 +75,8 @@ def plan_capacity(
         return CapacityPlan(
             _wanted(snapshot, ((one, verdict, None) for one in concerned)), (), frozenset(kept)
         )
-    quotas = [cluster_quota(snapshot, *entry) for entry in listed.counted.items()]
+    # By name: another order of the clusters is no reason to write.
+    quotas = [cluster_quota(snapshot, *entry) for entry in sorted(listed.counted.items())]
     unknown = [Since(SinceKind.QUOTA_UNKNOWN, one.cluster) for one in quotas if one.quota is None]
     awaited = () if any(one.invalid for one in quotas) else unknown
     waits = {provider.meta.name: _waits(snapshot, provider, awaited) for provider in providers}
@@ -110,7 +111,7 @@ def _is_in_force(provider: CapacityProvider) -> bool:
 
 def _waits(snapshot: Snapshot, provider: CapacityProvider, unknown: Iterable[Since]) -> float:
     """Return for how many seconds its status stays as it is, because quota may still become known."""
-    seconds = FIRST_SECONDS if provider.capacity is None else UNKNOWN_SECONDS
+    seconds = FIRST_QUOTA_SECONDS if provider.capacity is None else QUOTA_UNKNOWN_SECONDS
     return max((0.0, *[seconds - snapshot.age(since) for since in unknown]))
 
 
@@ -175,7 +176,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _with_why(clusters: Mapping[str, str]) -> str:
-    return joined(f"{cluster} ({why})" for cluster, why in clusters.items())
+    return joined(f"{cluster} ({why})" for cluster, why in sorted(clusters.items()))
 
 
 # -- the status

@@ -18,9 +18,9 @@ from placement_ac.core.inputs.state import Snapshot
 Quota = Mapping[str, Mapping[str, int]]
 """Flavor → resource → the amount in thousandths."""
 
-AGAIN_SECONDS: Final = 60.0
+QUOTA_AGAIN_SECONDS: Final = 60.0
 """How often a worker is asked for quota that we have not set."""
-RETRY_SECONDS: Final = 15.0
+QUOTA_RETRY_SECONDS: Final = 15.0
 """How often a worker is asked that could not be asked."""
 _NOTHING_WRITTEN: Final = WrittenQueues()
 
@@ -88,7 +88,7 @@ def _obstacle(snapshot: Snapshot, cluster: str, name: str) -> str:
 
 def _question(name: str, facts: WorkerFacts | None) -> tuple[str, float | None]:
     """Return the MultiKueueCluster if its worker is to be asked now, and else after how many seconds."""
-    left = (RETRY_SECONDS if facts.problem else AGAIN_SECONDS) - facts.age if facts else 0.0
+    left = (QUOTA_RETRY_SECONDS if facts.problem else QUOTA_AGAIN_SECONDS) - facts.age if facts else 0.0
     return ("", left) if left > 0 else (name, None)
 
 
