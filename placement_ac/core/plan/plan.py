@@ -161,14 +161,17 @@ def _capacity(
         return plan_capacity(snapshot, ListedClusters(), misconfigured=missing if snapshot.name else "")
     stays = verdict.message if keeps_objects(verdict) else ""
     is_admins = verdict.reason == PLACEMENT_NOT_FOUND or (stays and snapshot.decisions.malformed)
-    steps = targets.drain.staying
+    # While decisions flap, jobs are still sent to a cluster that may leave.
     leaving = {
-        step.cluster: "stands by" if step.state is DrainState.STANDING_BY else "drains" for step in steps
+        step.cluster: "stands by" if step.state is DrainState.STANDING_BY else "drains"
+        for step in targets.drain.staying
+        if not step.settles_in
     }
+    settling = {step.cluster: step.name for step in targets.drain.staying if step.settles_in}
     counted = {entry.cluster: entry.name for entry in targets.to_list if entry.cluster not in leaving}
     return plan_capacity(
         snapshot,
-        ListedClusters(counted, leaving),
+        ListedClusters(counted | settling, leaving),
         misconfigured=stays if is_admins else "",
         paused="" if is_admins else stays,
     )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from placement_ac.core.inputs.queue_facts import WorkerFacts
-from tests.support.builders import AT_ONCE, managed_clusters, running
+from placement_ac.core.inputs.state import Since, SinceKind
+from tests.support.builders import AT_ONCE, managed_clusters, running, workload
 from tests.support.capacity import (
     EIGHT,
     FOUR,
@@ -22,6 +23,10 @@ from tests.support.capacity import (
     worker,
 )
 
+FLAPPING: dict[str, Any] = {
+    "policy": replace(AT_ONCE, settle=30.0),
+    "ages": {Since(SinceKind.SELECTION, "p-a,p-b"): 5.0},
+}
 STANDS_BY = replace(AT_ONCE, dispatcher=True, unlist_after=3600.0)
 ALL = {"a": EIGHT, "b": FOUR, "c": EIGHT}
 
@@ -35,6 +40,12 @@ ALL = {"a": EIGHT, "b": FOUR, "c": EIGHT}
             {"f": {GPU: "4"}},
             "the sum of b; left out: a (drains)",
             id="drains",
+        ),
+        pytest.param(
+            {"selected": "b", "listed": "ab", "objects": [workload()], "facts": ALL} | FLAPPING,
+            {"f": {GPU: "12"}},
+            "the sum of a and b",
+            id="decisions flap",
         ),
         pytest.param(
             {"selected": "b", "listed": "ab", "policy": STANDS_BY, "facts": ALL},
