@@ -15,8 +15,9 @@ PROVIDERS = f"{KUEUE}/v1alpha1/capacityproviders"
 def serve(admin: Driver) -> None:
     """Let the hub serve CapacityProviders."""
     [crd] = [one for one in kinds.bundled() if one["spec"]["names"]["kind"] == "CapacityProvider"]
-    admin.ask("POST", CRDS, crd)
-    soon(lambda: admin.get(PROVIDERS) is not None)
+    if admin.get(PROVIDERS) is None:
+        admin.ask("POST", CRDS, crd)
+        soon(lambda: admin.get(PROVIDERS) is not None)
 
 
 def create(admin: Driver, name: str = "hub", controller: str = OUR_CONTROLLER, placement: str = "p") -> None:
