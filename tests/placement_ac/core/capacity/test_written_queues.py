@@ -1,5 +1,6 @@
 """Queues that our ManifestWork has put onto a worker count without a question, if they are as we set them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.capacity import (
     local_queue,
     planned,
     published,
+    worker,
 )
 
 APPLIED = {"type": "Applied", "status": "True"}
@@ -23,13 +25,14 @@ CONFLICT = {"type": "Applied", "status": "False", "message": "conflict with anot
 SET_UP = {"setup": WorkerSetupPolicy(enabled=True)}
 
 
-def work(cluster: str, amount: str, **states: Any) -> Raw:
-    """Our ManifestWork with ClusterQueue q and LocalQueue team/q; `states`: kind → its condition."""
-    manifests = [cluster_queue("q", {"f": {GPU: amount}}), local_queue("q", "q")]
+def work(cluster: str, amount: str, *local: str, **states: Any) -> Raw:
+    """Our ManifestWork with ClusterQueue q, and its LocalQueues q and `local`; `states`: of kinds or names."""
+    queues = [local_queue(name, "q") for name in ("q", *local)]
+    manifests = [cluster_queue("q", {"f": {GPU: amount}}), *queues]
     reports = [
         {
             "resourceMeta": {"kind": one["kind"]} | one["metadata"],
-            "conditions": [states.get(one["kind"], APPLIED), {"type": "Available", "status": "True"}],
+            "conditions": [_state(one, states), {"type": "Available", "status": "True"}],
         }
         for one in manifests
     ]
@@ -41,6 +44,10 @@ def work(cluster: str, amount: str, **states: Any) -> Raw:
         status={"resourceStatus": {"manifests": reports}},
         labels=labels_of(None, cluster),
     )
+
+
+def _state(manifest: Raw, states: Mapping[str, Raw]) -> Raw:
+    return states.get(manifest["metadata"]["name"]) or states.get(manifest["kind"], APPLIED)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +73,16 @@ def test_a_local_queue_that_has_just_come_to_the_hub_asks_no_worker() -> None:
     queues = [*hub_queue(), local_queue("more", "q")]
     answer = planned("ab", work("a", "8"), work("b", "5"), queues=queues, **SET_UP)
     assert (answer.ask_for_facts, published(answer)[3]) == ((), {"f": {GPU: "13"}})
+
+
+def test_of_a_local_queue_by_hand_the_worker_is_asked() -> None:
+    queues = [*hub_queue(), local_queue("more", "q")]
+    there = [work("a", "8", "more"), work("b", "5", "more", more=CONFLICT)]
+    by_hand = worker(("theirs", {"f": {GPU: "3"}}), local=("more",))
+    answer = planned("ab", *there, queues=queues, **SET_UP)
+    assert (answer.ask_for_facts, answer.capacities) == (("p-b",), ())
+    answer = planned("ab", *there, queues=queues, facts={"b": by_hand}, **SET_UP)
+    assert (answer.ask_for_facts, published(answer)[3]) == ((), {"f": {GPU: "16"}})
 
 
 def test_queues_of_other_placements_do_not_count() -> None:
