@@ -26,7 +26,7 @@ SET_UP = {"setup": WorkerSetupPolicy(enabled=True)}
 
 
 def work(cluster: str, amount: str, *local: str, **states: Any) -> Raw:
-    """Our ManifestWork with ClusterQueue q, and its LocalQueues q and `local`; `states`: of kinds or names."""
+    """Our ManifestWork with ClusterQueue q, with LocalQueues q and `local`; `states`: of kinds or names."""
     queues = [local_queue(name, "q") for name in ("q", *local)]
     manifests = [cluster_queue("q", {"f": {GPU: amount}}), *queues]
     reports = [
