@@ -60,8 +60,6 @@ log = structlog.get_logger(__name__)
 
 ASIDE_AGAIN_SECONDS: Final = 30.0
 """The wait after a write that concerns no check has failed."""
-ASIDE: Final = {"prepare": "cannot prepare clusters", "capacity": "cannot write a CapacityProvider"}
-"""The log messages about such writes."""
 
 
 @dataclass(slots=True)
@@ -233,7 +231,7 @@ class Reconciler:
             await self._writer.execute(phases, done, context=context)
         except ApiError as error:
             level = self._logged.level((key, what), error.message)
-            log.log(level, ASIDE[what], key=key.name, error=error.message)
+            log.log(level, "a write that concerns no check failed", key=key.name, error=error.message)
             self._add_after(key, error.retry_after or ASIDE_AGAIN_SECONDS)
         else:
             self._logged.ended((key, what))
