@@ -186,3 +186,13 @@ def test_a_change_by_hand_is_put_back(stage: Stage) -> None:
     capacity = {"flavors": [{"name": FLAVOR, "resources": {GPU: "99"}}]}
     admin.ask("PATCH", f"{PROVIDERS}/hub/status", {"status": {"capacity": capacity}}, "merge")
     soon(lambda: amounts(admin), {GPU: "2"})
+
+
+def test_without_the_right_to_list_them_all_else_goes_on(stage: Stage) -> None:
+    create(stage.admin)
+    stage.admin.hub.faults.add("GET", "/capacityproviders$", status=403, times=1_000)
+    stage.select("a")
+    stage.controllers.start()
+    stage.until_listed("a")
+    soon(lambda: stage.admin.reason("p"), "Active")
+    assert status(stage.admin) == {}
