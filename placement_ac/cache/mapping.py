@@ -13,6 +13,7 @@ from placement_ac.core.api import objects
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
+    CAPACITY_PROVIDER,
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
     CONFIG_MAP,
@@ -62,9 +63,9 @@ def all_keys(tables: Tables) -> set[Key]:
     """Return every key: all must be reconciled once everything has been listed."""
     keys = {
         key
-        for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
+        for kind in (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, CAPACITY_PROVIDER)
         for key in keys_for(kind, tables.by_kind[kind].objects.values(), tables)
-        if key.kind == "check" or (key.kind == "placement" and _is_ours(key.name, tables))
+        if key.kind in ("check", "provider") or (key.kind == "placement" and _is_ours(key.name, tables))
     }
     return keys.union(_clusters(_clusters_with_keys(tables), tables))
 
@@ -91,6 +92,7 @@ def _is_ours(placement: str, tables: Tables) -> bool:
     config = tables.configs.get(("", placement))
     return (
         placement in tables.checks.index("placement")
+        or placement in tables.capacity_providers.index("placement")
         or placement in tables.multikueue_clusters.index("placement")
         or ("", placement) in tables.multikueue_clusters.index("shared").ids("shared")
         or (config is not None and config.ours)
@@ -223,10 +225,12 @@ def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
 
 
 def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:
-    """Yield the clusters to which the ClusterQueue sends jobs."""
+    """Yield the clusters to which the ClusterQueue sends jobs, and Placements whose quota is published."""
     for name in queue.checks:
         check = tables.checks.get(("", name))
         placement = check.placement or check.config if check else ""
+        if placement in tables.capacity_providers.index("placement"):
+            yield Key("placement", placement)
         if placement:
             listed = (obj.cluster for obj in tables.multikueue_clusters.by("placement", placement))
             yield from _clusters((*tables.selected_by(placement), *listed), tables)
@@ -235,6 +239,12 @@ def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key
 def _from_local_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:
     used = tables.cluster_queues.get(("", cluster_queue_of(queue)))
     return _from_cluster_queue(used, tables) if used else iter(())
+
+
+def _from_capacity_provider(provider: objects.CapacityProvider, _: Tables) -> Iterator[Key]:
+    if provider.ours:
+        placement = provider.placement
+        yield Key("placement", placement) if placement else Key("provider", provider.meta.name)
 
 
 def _from_template(_: object, tables: Tables) -> Iterator[Key]:
@@ -257,4 +267,5 @@ _RULES: Final[Mapping[Kind, Callable[[Any, Tables], Iterator[Key]]]] = {
     LOCAL_QUEUE: _from_local_queue,
     RESOURCE_FLAVOR: _from_template,
     CONFIG_MAP: _from_template,
+    CAPACITY_PROVIDER: _from_capacity_provider,
 }

@@ -7,6 +7,7 @@ No I/O, no clock.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from placement_ac.cache.capacity import capacity_inputs, misconfigured_provider
 from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
@@ -48,6 +49,9 @@ class SnapshotBuilder:
         """Return all that `key` depends on; the last four are what the caller remembers of it."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
+        if key.kind == "provider":
+            provider = self._tables.capacity_providers.get(("", key.name))
+            return state.Snapshot(name="", now=now, capacity=misconfigured_provider(provider), all_ages=ages)
         name, tables = key.name, self._tables
         home = tables.home_of(name)
         placement = tables.placements.get((home, name))
@@ -114,6 +118,7 @@ class SnapshotBuilder:
                 setup_remarks=setup_remarks,
             ),
             workloads=workloads,
+            capacity=capacity_inputs(tables, name, (*checks, *users), [*credentials, *listed_clusters]),
             all_ages=ages,
         )
 

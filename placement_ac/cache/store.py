@@ -104,14 +104,15 @@ class Cache:
         setup: WorkerSetupPolicy = NO_SETUP,
         providers: AllowedServers | None = None,
         source: DecisionSource = SOURCE,
+        capacity: bool = False,
     ) -> None:
-        """`providers`: those that Kueue supports; None: unknown."""
+        """`providers`: those that Kueue supports; None: unknown. `capacity`: whether any are watched."""
         hub, provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
         by_kind = empty_tables(
             source, provisioning, dispatches=self._policy.dispatcher, sets_up=setup.enabled
         )
-        self.kinds = kinds_for(provisioning, source, setup)
+        self.kinds = kinds_for(provisioning, source, setup, capacity=capacity)
         """The kinds that are watched."""
         namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
         namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))

@@ -15,6 +15,7 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON_ACCOUNT,
     ADMISSION_CHECK,
+    CAPACITY_PROVIDER,
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
     CONFIG_MAP,
@@ -36,7 +37,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
-from placement_ac.core.inputs.kinds import SETUP_KINDS, WATCHED_KINDS
+from placement_ac.core.inputs.kinds import CAPACITY_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
@@ -45,14 +46,22 @@ NO_SETUP: Final = WorkerSetupPolicy()
 
 
 def kinds_for(
-    policy: ProvisioningPolicy, source: DecisionSource = SOURCE, setup: WorkerSetupPolicy = NO_SETUP
+    policy: ProvisioningPolicy,
+    source: DecisionSource = SOURCE,
+    setup: WorkerSetupPolicy = NO_SETUP,
+    *,
+    capacity: bool = False,
 ) -> tuple[Kind, ...]:
-    """Return the kinds that are watched: more where credentials are provisioned, or workers are set up."""
+    """Return the kinds that are watched.
+
+    They are more where credentials are provisioned, workers are set up, or `capacity` is provided.
+    """
     watched = tuple(source.kind if kind is SOURCE.kind else kind for kind in WATCHED_KINDS)
     if policy.provision:
         tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
         watched = (*watched, ACCOUNT, PERMISSION, *tokens)
-    return (*watched, *SETUP_KINDS) if setup.enabled else watched
+    watched = (*watched, *SETUP_KINDS) if setup.enabled else watched
+    return tuple(dict.fromkeys((*watched, *CAPACITY_KINDS))) if capacity else watched
 
 
 def _if_set(value: str) -> tuple[str, ...]:
@@ -146,6 +155,7 @@ def empty_tables(
         CLUSTER_QUEUE: Table(decode.hub_queue, check=lambda q: q.checks),
         LOCAL_QUEUE: Table(decode.hub_queue, cluster_queue=lambda q: _if_set(cluster_queue_of(q))),
         RESOURCE_FLAVOR: Table(decode.hub_queue),
+        CAPACITY_PROVIDER: Table(decode.capacity_provider, placement=lambda p: _if_set(p.placement)),
         CONFIG_MAP: Table(decode.template_text),
         MANIFEST_WORK: Table(decode.manifest_work, cluster=_cluster_of),
         **{token_kind(account): Table(decode.account_token) for account in accounts},
@@ -192,6 +202,7 @@ class Tables:
         self.local_queues: Table[objects.HubQueue] = self.by_kind[LOCAL_QUEUE]
         self.flavors: Table[objects.HubQueue] = self.by_kind[RESOURCE_FLAVOR]
         self.templates: Table[objects.TemplateText] = self.by_kind[CONFIG_MAP]
+        self.capacity_providers: Table[objects.CapacityProvider] = self.by_kind[CAPACITY_PROVIDER]
         self.works: Table[objects.ManifestWork] = self.by_kind[MANIFEST_WORK]
         self.tokens: Mapping[str, Table[objects.AccountToken]] = {
             account: self.by_kind[token_kind(account)] for account in self._accounts

@@ -114,6 +114,8 @@ class BackgroundQueries:
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
         queues = replace(await read_queues(cluster), then=then)
+        if queues.problem and name in (before := self._states.of(key).queues):
+            queues = replace(queues, queues=before[name][1].queues)  # a CapacityProvider's sum stays
         self._log_problem("queues", name, queues.problem)
         self._states.of(key).queues[name] = began, queues
         self._add_after(key, 0.0)

@@ -15,6 +15,7 @@ from placement_ac.controller.write_limits import WriteLimits
 from placement_ac.controller.writer import OnWrite, Writer
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    CAPACITY_PROVIDER,
     CLUSTER_PROFILE,
     MANIFEST_WORK,
     PERMISSION,
@@ -76,7 +77,7 @@ def new_reconciler(
         Writer(client, resources, on_write, inputs.metrics, limits=limits),
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
-        read_queues=QueueReader(connector).read if settings.dispatcher else None,
+        read_queues=QueueReader(connector).read,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         clock=clock,
         monotonic=time.monotonic,
@@ -101,4 +102,5 @@ def new_cache(inputs: SessionInputs) -> Cache:
         provisioning=provisioning,
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),
         providers=providers.allowed_servers if providers else None,
+        capacity=CAPACITY_PROVIDER in inputs.resources,
     )

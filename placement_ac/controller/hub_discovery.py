@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import structlog
@@ -13,15 +13,18 @@ from placement_ac.config.policy import hub_facts, known_kueue, needs_kueue, work
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ACCOUNT,
+    CAPACITY_PROVIDER,
     MANIFEST_WORK,
     MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
     PERMISSION,
     Kind,
     Resource,
 )
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.errors import ApiError, Refused
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
-from placement_ac.core.inputs.kinds import OPTIONAL_KINDS, REQUIRED_KINDS
+from placement_ac.core.inputs.kinds import CAPACITY_KINDS, OPTIONAL_KINDS, REQUIRED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.inputs.state import HubFacts
@@ -40,6 +43,32 @@ MISSING_GRACE_SECONDS: Final = 60.0
 Resources = Mapping[Kind, Resource]
 
 
+def wanted_kinds(settings: Settings, provisioning: ProvisioningPolicy) -> tuple[Kind, ...]:
+    """Return the kinds that the settings ask for."""
+    return kinds_for(provisioning, setup=worker_setup_policy(settings))
+
+
+async def discover(client: Client, kinds: Collection[Kind]) -> Resources:
+    """Return what the hub serves of `kinds`, and of CAPACITY_KINDS while there is a CapacityProvider of ours.
+
+    Without one, nobody needs to follow all queues of the hub. Raises ApiError.
+    """
+    served = await client.discover(dict.fromkeys((*kinds, *CAPACITY_KINDS)))
+    if await _provides_capacity(client, served):
+        return served
+    return {kind: resource for kind, resource in served.items() if kind in kinds}
+
+
+async def _provides_capacity(client: Client, served: Resources) -> bool:
+    if CAPACITY_PROVIDER not in served:
+        return False
+    try:
+        providers = (await client.list(served[CAPACITY_PROVIDER])).items
+    except Refused:  # an account of before has no such right
+        return False
+    return any(get_str(provider, "spec", "controllerName") == OUR_CONTROLLER for provider in providers)
+
+
 class HubDiscovery:
     """Discovers one hub; its state outlives the sessions."""
 
@@ -47,7 +76,7 @@ class HubDiscovery:
         self, settings: Settings, provisioning: ProvisioningPolicy, health: Health, server: str
     ) -> None:
         self._settings = settings
-        self._kinds = kinds_for(provisioning, setup=worker_setup_policy(settings))
+        self._kinds = wanted_kinds(settings, provisioning)
         self._health = health
         self._server = server
         self._kueue = UNKNOWN_KUEUE
@@ -63,7 +92,7 @@ class HubDiscovery:
             pause = DISCOVERY_SECONDS
             self._health.request_sent()
             try:
-                resources = await client.discover(self._kinds)
+                resources = await discover(client, self._kinds)
             except ApiError as error:
                 self._health.request_failed(error)
                 self._health.no_session(f"the API server does not answer: {error.message}")

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 import structlog
 
@@ -58,8 +58,8 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 log = structlog.get_logger(__name__)
 
-PREPARE_AGAIN_SECONDS: Final = 30.0
-"""The wait after a MultiKueueCluster that nobody needs yet could not be created."""
+ASIDE_AGAIN_SECONDS: Final = 30.0
+"""The wait after a write that concerns no check has failed."""
 
 
 @dataclass(slots=True)
@@ -180,6 +180,9 @@ class Reconciler:
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
         await self._write(after_config(snapshot, wanted), result, context, pass_over_undone=True)
+        writes_capacity = not is_blocked and await self._write_aside(
+            key, "capacity", diff.capacities(wanted), context
+        )
         self._states.made_ready(key, result.made_ready)
         self._measure(key, snapshot, wanted, result)
         self._post(snapshot, wanted, result)
@@ -195,8 +198,9 @@ class Reconciler:
             self._add_after(key, POSTPONED_SECONDS)
             if is_blocked:
                 return
-        prepared = await self._prepare(key, diff.preparations(snapshot, wanted), context)
-        self._finish(key, run, wrote=bool(result.done) or prepared, requeue_after=wanted.requeue_after)
+        prepared = await self._write_aside(key, "prepare", diff.preparations(snapshot, wanted), context)
+        wrote = bool(result.done) or prepared or writes_capacity
+        self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
 
     def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:
         placement = snapshot.decisions.placement
@@ -214,17 +218,23 @@ class Reconciler:
 
         return WriteContext(Flow(key, placement.namespace if placement else ""), late_end)
 
-    async def _prepare(self, key: Key, phases: Iterable[diff.Phase], context: WriteContext) -> bool:
-        """Create what nobody needs yet; return whether there was something. A failure concerns no check."""
+    async def _write_aside(
+        self,
+        key: Key,
+        what: Literal["prepare", "capacity"],
+        phases: Iterable[diff.Phase],
+        context: WriteContext,
+    ) -> bool:
+        """Write what concerns no check, even if it fails; return whether something was written."""
         done: list[diff.Action] = []
         try:
             await self._writer.execute(phases, done, context=context)
         except ApiError as error:
-            level = self._logged.level((key, "prepare"), error.message)
-            log.log(level, "cannot prepare clusters", key=key.name, error=error.message)
-            self._add_after(key, error.retry_after or PREPARE_AGAIN_SECONDS)
+            level = self._logged.level((key, what), error.message)
+            log.log(level, "a write that concerns no check failed", key=key.name, error=error.message)
+            self._add_after(key, error.retry_after or ASIDE_AGAIN_SECONDS)
         else:
-            self._logged.ended((key, "prepare"))
+            self._logged.ended((key, what))
         return bool(done)
 
     async def _write(

@@ -15,6 +15,7 @@ import structlog
 from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.config import policy
 from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
+from placement_ac.controller.hub_discovery import discover, wanted_kinds
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.fields import get_str
@@ -204,7 +205,8 @@ class Session:
 
     async def _must_begin_anew(self) -> bool:
         """Whether the hub is no longer what this session was begun for. Raises ApiError."""
-        served = await self._inputs.client.discover(self.cache.kinds)
+        inputs = self._inputs
+        served = await discover(inputs.client, wanted_kinds(inputs.settings, inputs.provisioning))
         self._inputs.health.request_answered()
         if lost := self._inputs.health.lost_watches():
             log.warning("nothing received on a watch for too long; beginning anew", watches=lost)

@@ -4,6 +4,7 @@ Limits on writes that succeed: one for each object that somebody else keeps chan
 Without them two controllers that want different things write without an end, as fast as the API server can.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +12,7 @@ import orjson
 from cachetools import TTLCache
 
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition
+from placement_ac.core.plan.diff import Action, Apply, Delete, SetCapacity, SetCondition
 from placement_ac.core.token_bucket import TokenBucket
 
 UNDONE_MAX: Final = 5
@@ -40,7 +41,7 @@ def object_of(action: Action) -> ObjectName:
     if isinstance(action, Apply):
         namespace = action.body["metadata"].get("namespace") or ""
     else:
-        namespace = "" if isinstance(action, SetCondition) else action.namespace
+        namespace = "" if isinstance(action, SetCondition | SetCapacity) else action.namespace
     return ObjectName(action.kind, namespace, action.name)
 
 
@@ -122,9 +123,15 @@ def _content(action: Action) -> int | None:
         metadata = {k: v for k, v in action.body["metadata"].items() if k not in ("uid", "resourceVersion")}
         content = action.body | {"metadata": metadata}
     elif isinstance(action, SetCondition):
-        content = {k: v for k, v in action.condition.items() if k != "lastTransitionTime"}
+        content = _without_time(action.condition)
+    elif isinstance(action, SetCapacity):
+        content = action.status | {"conditions": [*map(_without_time, action.status["conditions"])]}
     elif isinstance(action, Delete):
         content = "deleted"
     else:
         return None
     return hash(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+
+
+def _without_time(condition: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in condition.items() if key != "lastTransitionTime"}

@@ -53,6 +53,7 @@ from placement_ac.core.plan.diff import (
     Delete,
     Nominate,
     Phase,
+    SetCapacity,
     SetCheckStates,
     SetCondition,
     holds,
@@ -110,7 +111,8 @@ class Writer:
         self._writers: Mapping[type[Action], Callable[[Any], Awaitable[Outcome | None]]] = {
             Apply: self._apply,
             Delete: self._delete,
-            SetCondition: self._set_condition,
+            SetCondition: self._set_status,
+            SetCapacity: self._set_status,
             SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
         }
@@ -225,7 +227,9 @@ class Writer:
             return "whoever deletes it"
         except ApiError:
             return "an unknown writer"
-        who = last_writer(obj, FIELD_MANAGER, "status" if isinstance(action, SetCondition) else "")
+        who = last_writer(
+            obj, FIELD_MANAGER, "status" if isinstance(action, SetCondition | SetCapacity) else ""
+        )
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
     async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
@@ -335,11 +339,9 @@ class Writer:
         metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
         return action.kind, {"metadata": metadata}, True
 
-    async def _set_condition(self, action: SetCondition) -> Outcome | None:
-        body = {
-            "metadata": {"name": action.name, "uid": action.uid},
-            "status": {"conditions": [action.condition]},
-        }
+    async def _set_status(self, action: SetCondition | SetCapacity) -> Outcome | None:
+        status = action.status if isinstance(action, SetCapacity) else {"conditions": [action.condition]}
+        body = {"metadata": {"name": action.name, "uid": action.uid}, "status": status}
         resource = self._resources[action.kind]
         try:
             after = await self._client.apply(resource, body, subresource="status", force=True)
@@ -353,6 +355,7 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
     Apply: ("apply", "applied"),
     Delete: ("delete", "deleted"),
     SetCondition: ("apply_status", "condition set"),
+    SetCapacity: ("apply_status", "capacity set"),
     SetCheckStates: ("apply_status", "Workload answered"),
     Nominate: ("apply_status", "Workload nominated"),
 }
@@ -362,6 +365,11 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
 def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
+    if isinstance(action, SetCapacity):
+        [condition] = action.status["conditions"]
+        return {key: condition[key] for key in ("status", "reason", "message")} | {
+            "capacity": action.status.get("capacity")
+        }
     if isinstance(action, SetCheckStates):
         states = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
         return {"namespace": action.namespace, "checks": states}

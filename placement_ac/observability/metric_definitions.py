@@ -12,6 +12,7 @@ from placement_ac.core.api import errors
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
+    CAPACITY_PROVIDER,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     PERMISSION,
@@ -177,9 +178,17 @@ BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with
 DEFINITIONS: Final = tuple(m for m in tuple(globals().values()) if isinstance(m, MetricDefinition))
 """All of the above."""
 
-UNDONE_KINDS: Final = (ACCOUNT, ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, PERMISSION, SECRET)
+UNDONE_KINDS: Final = (
+    ACCOUNT,
+    ADMISSION_CHECK,
+    CAPACITY_PROVIDER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PERMISSION,
+    SECRET,
+)
 """The kinds whose writes count as undone when somebody changes them soon."""
-CONTROLLERS: Final = ("placement", "check", "cluster")
+CONTROLLERS: Final = ("placement", "check", "provider", "cluster")
 """The kinds of keys."""
 SUCCESS: Final = "success"
 ERROR: Final = "error"

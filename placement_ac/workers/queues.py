@@ -3,6 +3,7 @@ Reads the queues of workers: which LocalQueues there are, the quota of their Clu
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -40,7 +41,11 @@ class QueueReader(WorkerReader[WorkerFacts]):
     async def read(self, cluster: KueueObject) -> WorkerFacts:
         """Return the queues on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
         answer = await self.answer(cluster)
-        return WorkerFacts(problem=answer) if isinstance(answer, Problem) else answer
+        if isinstance(answer, Problem):
+            return WorkerFacts(problem=answer)
+        return (
+            replace(answer, problem=Problem(cluster.meta.name, answer.problem)) if answer.problem else answer
+        )
 
     async def read_objects(
         self, client: Client, login: WorkerLogin, resources: Sequence[Resource]
@@ -52,10 +57,7 @@ class QueueReader(WorkerReader[WorkerFacts]):
         if not quotas:  # it has none, or shows none
             raise WorkerError("the worker has no ClusterQueue: is Kueue set up there?")
         local = await self._list(client, local_queues, _local_queue)
-        facts = worker_facts(map(orjson.loads, local), map(orjson.loads, quotas))
-        if facts.problem:
-            raise WorkerError(facts.problem)
-        return facts
+        return worker_facts(map(orjson.loads, local), map(orjson.loads, quotas))
 
     async def _list(
         self, client: Client, resource: Resource, keep: Callable[[Object], Object]

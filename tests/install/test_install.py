@@ -23,6 +23,7 @@ from tests.placement_ac.controller.test_rival_writers import again_and_again, un
 from tests.support import installation
 from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig
+from tests.support.capacity_providers import create, said, serve
 from tests.support.driver import CORE, KUEUE, NS, Controllers, Driver, Object
 from tests.support.hub_client import CRDS, crd
 from tests.support.installation import NAME, NAMESPACE, ROOT, kubectl
@@ -207,6 +208,8 @@ def test_one_mode_is_put_over_another(admin: Driver, install: Install) -> None:
 
 def test_default(admin: Driver, install: Install) -> None:
     """One cluster by Secret, one by ClusterProfile; a Workload gets an answer; both clusters are lost."""
+    serve(admin)
+    create(admin, placement=P)
     there = install("default")
     almost_over = jwt(issued=datetime.now(UTC) - timedelta(hours=23))  # which an event reports
     admin.secret("multikueue-a", value=encoded(kubeconfig(token=almost_over)))
@@ -219,6 +222,7 @@ def test_default(admin: Driver, install: Install) -> None:
         controllers.start(**there.settings())
         there.until("Active", "a", "b")
         soon(lambda: answer(admin), "Ready")
+        soon(lambda: said(admin)[0], "SourceUnavailable")
         connected(admin)
         there.decide()
         there.until("NoClusterSelected")

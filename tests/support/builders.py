@@ -15,11 +15,10 @@ from typing import Any
 import trustme
 
 from placement_ac.cache.store import Cache
-from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CredentialMethod, Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
-from placement_ac.core.inputs.kinds import WATCHED_KINDS
+from placement_ac.core.inputs.kinds import CAPACITY_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
@@ -46,7 +45,10 @@ SHARED = HubFacts(naming="{cluster}")
 """A hub on which all Placements share a MultiKueueCluster for each cluster."""
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
-KINDS = {kind.kind: kind for kind in (*WATCHED_KINDS, constants.ACCOUNT, constants.PERMISSION)}
+_OTHER_KINDS = (*CAPACITY_KINDS, constants.ACCOUNT, constants.PERMISSION)
+KINDS = {
+    kind.kind: kind._replace(only="") for kind in (*WATCHED_KINDS, *_OTHER_KINDS, constants.MANIFEST_WORK)
+}
 
 
 def uid_of(kind: Kind, name: str) -> str:
@@ -326,13 +328,15 @@ def world(
     policy: PlacementPolicy = AT_ONCE,
     provisioning: ProvisioningPolicy | None = None,
     providers: Sequence[str] | AllowedServers | None = None,
+    **watched: Any,
 ) -> Cache:
-    """A complete cache that holds these objects (and lists of objects)."""
+    """A complete cache that holds these objects (and lists of objects); `watched`: more for Cache."""
     if providers is not None and not isinstance(providers, Mapping):
         providers = dict.fromkeys(providers, ())
-    seen = Cache(hub, methods=methods, policy=policy, provisioning=provisioning, providers=providers)
+    given = {"policy": policy, "provisioning": provisioning, "providers": providers} | watched
+    seen = Cache(hub, methods=methods, **given)
     raws = [raw for part in objects for raw in ([part] if isinstance(part, dict) else part)]
-    for kind in kinds_for(provisioning or ProvisioningPolicy()):
+    for kind in seen.kinds:
         seen.replace(kind, [raw for raw in raws if is_of(kind, raw)], "1")
     return seen
 

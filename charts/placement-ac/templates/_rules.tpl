@@ -22,7 +22,6 @@ them. */}}
 - {suffix: -placements, namespace: {{ . | quote }}, rules: [placements]}
 {{- end }}
 {{- if .Values.probing.enabled }}
-- {suffix: -probe, rules: [probe]}
 - {suffix: -probe, namespace: {{ $kueue | quote }}, rules: [release]}
 {{- end }}
 {{- if .Values.workerSetup.enabled }}
@@ -57,6 +56,13 @@ them. */}}
   verbs: [get, list, watch]
 - apiGroups: [kueue.x-k8s.io]
   resources: [workloads/status]
+  verbs: [patch]
+# While a CapacityProvider is ours, the queues are followed, too.
+- apiGroups: [kueue.x-k8s.io]
+  resources: [capacityproviders, clusterqueues, localqueues]
+  verbs: [list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [capacityproviders/status]
   verbs: [patch]
 - apiGroups: [cluster.open-cluster-management.io]
   resources: [addonplacementscores, managedclusters]
@@ -93,14 +99,7 @@ them. */}}
   verbs: [list, watch]
 {{- end }}
 
-{{/* To find the hub's LocalQueues that send jobs through a check: a worker must have them too. */}}
-{{- define "placement-ac.rules.probe" -}}
-- apiGroups: [kueue.x-k8s.io]
-  resources: [clusterqueues, localqueues]
-  verbs: [list]
-{{- end }}
-
-{{/* ManifestWorks in the namespaces of the clusters (a right to create cannot be limited to a name), and the queues
+{{/* ManifestWorks in the namespaces of the clusters (a right to create cannot be limited to a name), and the flavors
 that workers get. */}}
 {{- define "placement-ac.rules.worker-setup" -}}
 - apiGroups: [work.open-cluster-management.io]
@@ -111,7 +110,7 @@ that workers get. */}}
   resourceNames: [placement-ac-queues]
   verbs: [list, watch, patch, delete]
 - apiGroups: [kueue.x-k8s.io]
-  resources: [clusterqueues, localqueues, resourceflavors]
+  resources: [resourceflavors]
   verbs: [list, watch]
 {{- end }}
 

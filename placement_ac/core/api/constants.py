@@ -69,6 +69,7 @@ KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha1")
 ADMISSION_CHECK: Final = Kind(KUEUE, "AdmissionCheck", "admissionchecks", False, KUEUE_VERSIONS)
 MULTIKUEUE_CONFIG: Final = Kind(KUEUE, "MultiKueueConfig", "multikueueconfigs", False, KUEUE_VERSIONS)
 MULTIKUEUE_CLUSTER: Final = Kind(KUEUE, "MultiKueueCluster", "multikueueclusters", False, KUEUE_VERSIONS)
+CAPACITY_PROVIDER: Final = Kind(KUEUE, "CapacityProvider", "capacityproviders", False, ("v1alpha1",))
 PLACEMENT: Final = Kind(OCM_CLUSTER, "Placement", "placements", True, ("v1beta1",))
 PLACEMENT_DECISION: Final = Kind(OCM_CLUSTER, "PlacementDecision", "placementdecisions", True, ("v1beta1",))
 PLACEMENT_SCORE: Final = Kind(OCM_CLUSTER, "AddOnPlacementScore", "addonplacementscores", True, ("v1alpha1",))
@@ -188,6 +189,8 @@ CONSUMER: Final = "kueue-admin"
 """`ClusterProfile.status.credentials[].consumer` of the Secret that is meant for Kueue."""
 KUBECONFIG_KEY: Final = "kubeconfig"
 """The key that Kueue reads in a MultiKueueCluster's Secret."""
+READABLE_SOURCES: Final = ("Secret", "ClusterProfile")
+"""Sources of credentials that we can read as Kueue does."""
 
 CLUSTERS_MAX: Final = 20
 """Kueue: at most 20 clusters in a MultiKueueConfig (10 before 0.16), unless the served schema has a limit."""
@@ -261,6 +264,13 @@ REASONS: Final = {
     APPLY_FAILED: "the API server refused a write",
 }
 """Every reason of the condition `Active`, with its description in the docs."""
+
+CONDITION_CAPACITY: Final = "CapacitySynchronized"
+"""The condition of a CapacityProvider; unless it is True, Kueue leaves the quota of its queues as it is."""
+SYNCHRONIZED: Final = "Synchronized"
+SOURCE_UNAVAILABLE: Final = "SourceUnavailable"
+INVALID_CAPACITY: Final = "InvalidCapacity"
+MISCONFIGURED: Final = "Misconfigured"
 
 CLUSTERS_SELECTED: Final = "ClustersSelected"
 CLUSTER_ADDED: Final = "ClusterAdded"

@@ -121,11 +121,30 @@ def check(raw: Obj) -> objects.Check:
 
 
 def active_of(raw: Obj) -> schemas.Condition | None:
-    """Return the condition `Active`, whatever the others look like: we must not write the same again."""
+    return _condition_of(raw, CONDITION_ACTIVE)
+
+
+def _condition_of(raw: Obj, type_: str) -> schemas.Condition | None:
+    """Return a condition, whatever the others look like: we must not write the same again."""
     for entry in get_list(raw, "status", "conditions"):
-        if entry.get("type") == CONDITION_ACTIVE:
+        if entry.get("type") == type_:
             return validate(schemas.Condition, {"condition": entry}, "condition")[0]
     return None
+
+
+def capacity_provider(raw: Obj) -> objects.CapacityProvider:
+    spec, problem = validate(schemas.CapacityProviderSpec, raw, "spec")
+    capacity = get_value(raw, "status", "capacity")
+    flavors = get_list(raw, "status", "capacity", "flavors")
+    return objects.CapacityProvider(
+        meta_of(raw),
+        spec.controller_name if spec else get_str(raw, "spec", "controllerName"),
+        spec.parameters if spec else None,
+        tuple(flavor.name for flavor in spec.orchestrated_flavors) if spec else (),
+        {get_str(one, "name"): get_dict(one, "resources") for one in flavors} if capacity else None,
+        _condition_of(raw, constants.CONDITION_CAPACITY),
+        problem,
+    )
 
 
 def placement(raw: Obj) -> objects.Placement:

@@ -49,6 +49,12 @@ class Meta(NamedTuple):
         return self.namespace, self.name
 
 
+def named(parameters: schemas.Parameters | None, kind: Kind) -> str:
+    """Return the name in `parameters` if they name an object of `kind`, else ""."""
+    p = parameters
+    return p.name if p and (p.api_group, p.kind) == (kind.group, kind.kind) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """An AdmissionCheck, ours or not."""
@@ -69,8 +75,7 @@ class Check:
 
     def names(self, kind: Kind) -> str:
         """Return the name in `parameters` if they name an object of `kind`, else ""."""
-        p = self.parameters
-        return p.name if p and (p.api_group, p.kind) == (kind.group, kind.kind) else ""
+        return named(self.parameters, kind)
 
     @property
     def placement(self) -> str:
@@ -359,6 +364,30 @@ class HubQueue:
     spec: Obj
     checks: frozenset[str] = frozenset()
     """The AdmissionChecks that a ClusterQueue lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityProvider:
+    """A CapacityProvider of Kueue's Dynamic Quota Orchestration, ours or not."""
+
+    meta: Meta
+    controller: str
+    parameters: schemas.Parameters | None
+    flavors: tuple[str, ...] = ()
+    """The ResourceFlavors whose quota follows it."""
+    capacity: Mapping[str, Obj] | None = None
+    """Flavor → resource → amount as it is on the wire; None: none was published."""
+    synchronized: schemas.Condition | None = None
+    problem: str = ""
+
+    @property
+    def ours(self) -> bool:
+        return self.controller == OUR_CONTROLLER
+
+    @property
+    def placement(self) -> str:
+        """The Placement that one of ours names; "" when its parameters are unusable."""
+        return named(self.parameters, PLACEMENT) if self.ours else ""
 
 
 @dataclass(frozen=True, slots=True)

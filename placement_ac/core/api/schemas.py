@@ -67,6 +67,18 @@ class CheckSpec(ApiModel):
     parameters: Parameters | None = None
 
 
+class NamedFlavor(ApiModel):
+    """An entry of `CapacityProvider.spec.orchestratedFlavors`."""
+
+    name: str = ""
+
+
+class CapacityProviderSpec(CheckSpec):
+    """`CapacityProvider.spec`."""
+
+    orchestrated_flavors: ListOf[NamedFlavor] = ()
+
+
 class Conditions(ApiModel):
     """A `status` with conditions."""
 

@@ -5,6 +5,7 @@ from typing import Final
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
+    CAPACITY_PROVIDER,
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
     CONFIG_MAP,
@@ -36,6 +37,8 @@ OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
 SETUP_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, CONFIG_MAP, MANIFEST_WORK)
 """Kinds that are read where workers are set up; a hub need not serve the last one."""
+CAPACITY_KINDS: Final = (CAPACITY_PROVIDER, CLUSTER_QUEUE, LOCAL_QUEUE)
+"""Kinds that are read while a CapacityProvider is ours; a hub need not serve the first one."""
 KOPF_KINDS: Final = (
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,

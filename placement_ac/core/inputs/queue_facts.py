@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from placement_ac.core.api.fields import Obj, name_of, namespace_of
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.schemas import (
     ApiModel,
     ClusterQueueSpec,
@@ -17,6 +18,7 @@ from placement_ac.core.api.schemas import (
     LocalQueueSpec,
     validate,
 )
+from placement_ac.core.api.text import shortened
 
 S = TypeVar("S", bound=ApiModel)
 T = TypeVar("T", bound=Conditions)
@@ -81,6 +83,8 @@ class WorkerFacts:
     then: WorkloadsThere = NO_WORKLOADS
     """The Placement's Workloads there when the worker was asked."""
     problem: str = ""
+    invalid: bool = False
+    """Whether the problem is a field of an object there that is not as Kueue writes it."""
     age: float = 0.0
     """Seconds since the question."""
 
@@ -105,7 +109,7 @@ def worker_facts(local_queues: Iterable[Obj], cluster_queues: Iterable[Obj]) -> 
         by_name = {name_of(cluster_queue): _cluster_queue(cluster_queue) for cluster_queue in cluster_queues}
         return WorkerFacts(dict(_local_queue(local_queue, by_name) for local_queue in local_queues))
     except _WrongField as wrong:
-        return WorkerFacts(problem=str(wrong))
+        return WorkerFacts(problem=str(wrong), invalid=True)
 
 
 class _WrongField(ValueError):
@@ -155,7 +159,9 @@ def _read(raw: Obj, kind: str, spec: type[S], status: type[T]) -> tuple[S, T]:
     found_spec, wrong_spec = validate(spec, raw, "spec")
     found_status, wrong_status = validate(status, raw, "status")
     if found_spec is None or found_status is None:
-        raise _WrongField(f"correct a {kind} there: {wrong_spec or wrong_status}")
+        raise _WrongField(
+            f"correct {kind} {one_line(shortened(name_of(raw)))} there: {wrong_spec or wrong_status}"
+        )
     return found_spec, found_status
 
 

@@ -19,8 +19,9 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import Check, KueueObject, Workload
+from placement_ac.core.api.objects import CapacityProvider, Check, KueueObject, Workload
 from placement_ac.core.decisions.source import Decisions
+from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
@@ -33,12 +34,12 @@ NOTHING: Final[Mapping[Any, Any]] = {}
 
 
 class Key(NamedTuple):
-    """The unit of reconciliation: a Placement, a check that names none, or what is made for a cluster.
+    """The unit of reconciliation: a Placement, what names none (a check, a CapacityProvider), or a cluster.
 
     A Placement's name is that in the first watched namespace that has it.
     """
 
-    kind: Literal["placement", "check", "cluster"]
+    kind: Literal["placement", "check", "provider", "cluster"]
     name: str
 
 
@@ -171,6 +172,7 @@ class SinceKind(StrEnum):
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
+    QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
     CLUSTERS_LACK = auto()  # the message of an event about listed clusters that lack something
 
@@ -311,7 +313,8 @@ class FleetState:
     worker_copies: Mapping[str, WorkerCopies] = field(default_factory=dict)
     """MultiKueueCluster name → the copies that the cluster reported last."""
     queue_facts: Mapping[str, WorkerFacts] = field(default_factory=dict)
-    """MultiKueueCluster name → the queues that the cluster reported last; only for our dispatcher."""
+    """MultiKueueCluster name → the queues that the cluster reported last; only for our dispatcher,
+    and for CapacityProviders."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -335,6 +338,7 @@ class Snapshot:
     fleet: FleetState = FleetState()
     workloads: tuple[Workload, ...] = ()
     """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    capacity: CapacityInputs = field(default_factory=CapacityInputs)
     all_ages: Ages = field(default_factory=dict)
 
     def age(self, since: Since) -> float:
@@ -409,6 +413,13 @@ class EventIntent:
     """The change of the list that it is about, as data."""
 
 
+class WantedCapacity(NamedTuple):
+    """The status that a CapacityProvider of ours is to get."""
+
+    provider: CapacityProvider
+    status: Body
+
+
 class HeldWorkloads(NamedTuple):
     """Workloads with quota that no cluster gets for now, because the same clusters leave."""
 
@@ -453,6 +464,8 @@ class Plan:
     """Workloads with quota, each with what to correct in it: it is ignored."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
+    capacities: tuple[WantedCapacity, ...] = ()
+    """CapacityProviders whose status is to change."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters whose clusters are to be asked for the copies that they hold."""
     ask_for_facts: tuple[str, ...] = ()

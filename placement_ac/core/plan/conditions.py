@@ -86,21 +86,23 @@ def parameters_are_wrong(snapshot: Snapshot, _: TargetClusters) -> Verdict | Non
 
 
 def placement_is_missing(snapshot: Snapshot, _: TargetClusters) -> Verdict | None:
+    problem = missing_placement(snapshot)
+    return refuse(PLACEMENT_NOT_FOUND, problem) if problem else None
+
+
+def missing_placement(snapshot: Snapshot) -> str:
+    """Return what to do about a Placement that does not exist; "" if it does."""
     if snapshot.decisions.placement:
-        return None
+        return ""
     home = snapshot.choice.named_home
     spaces = (home,) if home else snapshot.hub.namespaces
     looked_for = joined([f"{namespace}/{snapshot.name}" for namespace in spaces], " or ")
     if home and home not in snapshot.hub.namespaces:
-        return refuse(
-            PLACEMENT_NOT_FOUND,
+        return (
             f"correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}, or add {home} to "
-            f"--placement-namespace: Placement {looked_for} is not watched",
+            f"--placement-namespace: Placement {looked_for} is not watched"
         )
-    return refuse(
-        PLACEMENT_NOT_FOUND,
-        f"correct spec.parameters.name, or create Placement {looked_for}: it does not exist",
-    )
+    return f"correct spec.parameters.name, or create Placement {looked_for}: it does not exist"
 
 
 def nothing_is_decided(snapshot: Snapshot, targets: TargetClusters) -> Verdict | None:

@@ -14,6 +14,7 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
     ANNOTATION_PLACEMENT,
+    CAPACITY_PROVIDER,
     CONDITION_ACTIVE,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -78,6 +79,16 @@ class SetCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class SetCapacity:
+    """Apply the status of a CapacityProvider of ours."""
+
+    kind: ClassVar[Kind] = CAPACITY_PROVIDER
+    name: str
+    uid: str
+    status: Body
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadWrite:
     """A write to the status of a Workload, unless it has changed since it was observed."""
 
@@ -107,7 +118,7 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-Action = Apply | Delete | SetCondition | SetCheckStates | Nominate
+Action = Apply | Delete | SetCondition | SetCapacity | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -123,6 +134,7 @@ def diff(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     return (
         phases_through_config(snapshot, wanted)
         + phases_after_config(snapshot, wanted)
+        + capacities(wanted)
         + preparations(snapshot, wanted)
     )
 
@@ -149,6 +161,12 @@ def repairs(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     """Return the phase that repairs listed MultiKueueClusters, and creates those with new names."""
     _, later = _by_urgency(snapshot, wanted)
     return _non_empty(tuple(_clusters(snapshot, later)))
+
+
+def capacities(wanted: Plan) -> tuple[Phase, ...]:
+    """Return the writes to CapacityProviders: they fail alone, and come when the list is as wanted."""
+    providers = (SetCapacity(w.provider.meta.name, w.provider.meta.uid, w.status) for w in wanted.capacities)
+    return _non_empty(tuple(providers))
 
 
 def preparations(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from placement_ac.core.api.constants import READABLE_SOURCES
 from placement_ac.core.inputs.queue_facts import WorkloadsThere
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
@@ -18,8 +19,6 @@ FACTS_AGAIN_SECONDS: Final = 15.0
 """How often a worker is asked at most."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
-_READABLE: Final = ("Secret", "ClusterProfile")
-"""Sources of credentials that we can read as Kueue does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
         if entry.name in listed
         and entry.name in clusters
         and clusters[entry.name].active
-        and clusters[entry.name].source[0] in _READABLE
+        and clusters[entry.name].source[0] in READABLE_SOURCES
         and entry.cluster not in snapshot.fleet.unreachable
     )
 

@@ -12,12 +12,25 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from placement_ac.core.api.constants import NAME_CONFLICT_SECONDS, NO_CLUSTER_SELECTED, NO_CLUSTER_USABLE
+from placement_ac.core.api.constants import (
+    NAME_CONFLICT_SECONDS,
+    NO_CLUSTER_SELECTED,
+    NO_CLUSTER_USABLE,
+    PLACEMENT_NOT_FOUND,
+)
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
+from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
-from placement_ac.core.plan.conditions import has_name_conflict, judge, refused_checks, usable_message
+from placement_ac.core.plan.conditions import (
+    has_name_conflict,
+    judge,
+    missing_placement,
+    refused_checks,
+    usable_message,
+)
 from placement_ac.core.plan.disconnected import connection_events
 from placement_ac.core.plan.event_intents import (
     DueEvents,
@@ -59,13 +72,19 @@ def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     """
     if snapshot.checks.ours:
         return _plan_checks(snapshot, targets or select_targets(snapshot))
+    capacities = _capacity(snapshot).wanted
     if owners_of(snapshot):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
         objects = unchanged_objects(snapshot)
-        return Plan(config=objects.config, clusters=objects.clusters)
+        return Plan(config=objects.config, clusters=objects.clusters, capacities=capacities)
     retained = retained_clusters(
         snapshot, TargetObjects()
     )  # No check uses it: everything of ours is deleted.
-    return Plan(retained=retained.names, lasting=retained.lasting, requeue_after=retained.requeue_after)
+    return Plan(
+        retained=retained.names,
+        capacities=capacities,
+        lasting=retained.lasting,
+        requeue_after=retained.requeue_after,
+    )
 
 
 def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
@@ -87,11 +106,12 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
+    capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking),
+        *(provisioned, nominations.questions, connections, lacking, capacity),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -116,7 +136,8 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
         ask_for_copies=drain.ask_for_copies,
-        ask_for_facts=nominations.questions.ask,
+        capacities=capacity.wanted,
+        ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
@@ -125,6 +146,34 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
+    )
+
+
+def _capacity(
+    snapshot: Snapshot, verdict: Verdict | None = None, targets: TargetClusters | None = None
+) -> CapacityPlan:
+    """Return the status of the CapacityProviders; without `targets`, no check of ours names the Placement."""
+    placement = snapshot.decisions.placement
+    if verdict is None or targets is None:
+        missing = missing_placement(snapshot) or no_check(
+            f"{placement.namespace}/{snapshot.name}" if placement else ""
+        )
+        return plan_capacity(snapshot, ListedClusters(), misconfigured=missing if snapshot.name else "")
+    stays = verdict.message if keeps_objects(verdict) else ""
+    is_admins = verdict.reason == PLACEMENT_NOT_FOUND or (stays and snapshot.decisions.malformed)
+    # While decisions flap, jobs are still sent to a cluster that may leave.
+    leaving = {
+        step.cluster: "stands by" if step.state is DrainState.STANDING_BY else "drains"
+        for step in targets.drain.staying
+        if not step.settles_in
+    }
+    settling = {step.cluster: step.name for step in targets.drain.staying if step.settles_in}
+    counted = {entry.cluster: entry.name for entry in targets.to_list if entry.cluster not in leaving}
+    return plan_capacity(
+        snapshot,
+        ListedClusters(counted | settling, leaving),
+        misconfigured=stays if is_admins else "",
+        paused="" if is_admins else stays,
     )
 
 

@@ -27,8 +27,8 @@ QUEUE = ("default", "user-queue-demo1")
 Object = dict[str, Any]
 
 
-def hub(gpus: str = "3", **spec: Any) -> HubSetup:
-    """A hub with one ClusterQueue, and three clusters listed."""
+def hub(gpus: str = "3", *, effective: str = "", **spec: Any) -> HubSetup:
+    """A hub with one ClusterQueue, and three clusters listed; `effective`: of Dynamic Quota Orchestration."""
     objects = healthy.objects()
     for obj in objects:
         if obj["kind"] == "ClusterQueue":
@@ -36,6 +36,9 @@ def hub(gpus: str = "3", **spec: Any) -> HubSetup:
             [group] = obj["spec"]["resourceGroups"]
             group["coveredResources"] = [GPU]
             group["flavors"][0]["resources"] = [{"name": GPU, "nominalQuota": gpus}]
+            if effective:
+                flavors = [{"name": "f", "resources": [{"name": GPU, "nominalQuota": effective}]}]
+                obj["status"] = {"effectiveQuotas": {"resourceGroups": [{"flavors": flavors}]}}
         if obj["kind"] == "MultiKueueConfig":
             obj["spec"] |= {"quotaManagement": spec.get("management", "Manual")}
     return HubSetup(HubView(dump_of(objects), Settings(), healthy.NOW))
@@ -124,6 +127,12 @@ def test_a_queue_that_may_borrow_on_the_hub_idles_nothing() -> None:
 def test_where_kueue_keeps_the_quota_nothing_is_compared() -> None:
     setup = hub("99", management="Automated")
     assert examine_fleet(Fleet(setup, tuple(InspectedWorker(setup, worker(one, "8")) for one in THREE))) == ()
+
+
+@pytest.mark.parametrize(("gpus", "effective", "expected"), [("99", "24", 0), ("24", "99", 1)])
+def test_the_effective_quota_of_the_hub_is_compared(gpus: str, effective: str, expected: int) -> None:
+    found = warnings(hub(gpus, effective=effective), *(worker(one, "8") for one in THREE))
+    assert len(found) == expected
 
 
 def test_the_fix_sets_the_sum() -> None:

@@ -124,7 +124,7 @@ def test_a_worker_with_odd_numbers_is_logged_once_and_stops_nobody(stage: Stage,
     soon(lambda: stage.admin.listed("p"), ["p-b", "p-c"])
     logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
     assert len(logged) == 1
-    assert "correct a ClusterQueue there: status.pendingWorkloads: Input should be" in logged[0]
+    assert "correct ClusterQueue cluster-queue there: status.pendingWorkloads: Input should be" in logged[0]
 
 
 @pytest.mark.long

@@ -131,17 +131,17 @@ ODD_AMOUNTS = (-1, -(10**400), -0.5, math.nan, math.inf, -math.inf, True, "", "-
     ],
 )
 def test_if_a_field_is_not_as_kueue_writes_it_nothing_is_known(raw: Any, field: str) -> None:
-    found = worker_facts([local("one")], [cluster_queue(), {"metadata": {"name": "odd"}} | raw])
+    found = worker_facts([local("one")], [cluster_queue(), raw | {"metadata": {"name": "odd"}}])
     assert (found.queues, found.known) == ({}, None)
-    assert found.problem.startswith(f"correct a ClusterQueue there: {field}: ")
+    assert found.problem.startswith(f"correct ClusterQueue odd there: {field}: ")
     assert len(found.problem) < 200
 
 
 def test_the_problem_says_what_the_field_must_be() -> None:
     odd = cluster_queue(flavor("a", nominalQuota="-8"))
-    assert worker_facts([], [odd]).problem == f"correct a ClusterQueue there: {NOMINAL}: {NO_QUANTITY}"
+    assert worker_facts([], [odd]).problem == f"correct ClusterQueue cq there: {NOMINAL}: {NO_QUANTITY}"
     assert worker_facts([local("one") | {"spec": {"clusterQueue": 5}}], []).problem == (
-        "correct a LocalQueue there: spec.clusterQueue: Input should be a valid string"
+        "correct LocalQueue one there: spec.clusterQueue: Input should be a valid string"
     )
 
 
