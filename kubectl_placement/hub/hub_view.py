@@ -159,10 +159,14 @@ class HubView:
     @property
     def _worker_setup(self) -> WorkerSetupPolicy:
         """The policy for the set-up of workers; without their ManifestWorks nothing is known of it."""
-        policy = worker_setup_policy(self.settings)
-        known = policy.enabled and self.dump.knows(MANIFEST_WORK)
         served = MANIFEST_WORK in self.dump.served
-        return replace(policy, enabled=known, served=served, wanted_known=False)
+        policy = worker_setup_policy(self.settings)
+        return replace(policy, enabled=self.sets_up, served=served, wanted_known=False)
+
+    @property
+    def sets_up(self) -> bool:
+        """Whether the controller sets workers up, and its ManifestWorks are known."""
+        return self.settings.worker_setup != "none" and self.dump.knows(MANIFEST_WORK)
 
     @cached_property
     def fleet(self) -> Fleet:
