@@ -12,7 +12,7 @@ from kubectl_placement.doctor.finding import DoctorRule, Finding, ok, warn
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import InspectedWorker
 from kubectl_placement.status.check_status import check_statuses
-from kubectl_placement.status.hub_quota import shared_queues, warnings_of
+from kubectl_placement.status.hub_quota import listed_now, shared_queues, warnings_of
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts, worker_facts
@@ -29,7 +29,7 @@ class Fleet:
 def _hub_quota(fleet: Fleet) -> Iterator[Finding]:
     dump = fleet.setup.dump
     there = {worker.cluster: _queues_of(worker) for worker in fleet.workers}
-    groups = shared_queues(dump, check_statuses(fleet.setup.view), there)
+    groups = shared_queues(dump, listed_now(dump, check_statuses(fleet.setup.view)), there)
     for group in groups:
         yield from (warn(one.message, one.fix) for one in warnings_of(dump, group))
     if groups:

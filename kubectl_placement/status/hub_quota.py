@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Dump
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.status.model import CheckStatus, QuotaWarning
+from kubectl_placement.status.model import CheckStatus, QueueRow, QuotaWarning
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
@@ -25,12 +25,14 @@ from placement_ac.core.api.fields import get_list, get_str
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts, worker_facts
-from placement_ac.core.worker_setup.queues_there import queues_there
+from placement_ac.core.worker_setup.queues_there import manifests_in, queues_there
 
 TOO_LITTLE: Final = 2
 """The workers' quota is this many times the hub's, or more: much of it can never be used."""
 WorkerQueues = Mapping[str, Mapping[Queue, QueueFacts] | None]
 """Cluster → its queues; None, or no entry: they are not known."""
+ListedClusters = tuple[set[Queue], Iterable[str]]
+"""The LocalQueues of a check, and its clusters that are listed and stay."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,15 @@ class SharedQueues:
         """The resources that the hub's ClusterQueues cover."""
         return tuple(dict.fromkeys(name for facts in self.on_hub.values() for name in facts.quotas))
 
+    @property
+    def clusters(self) -> frozenset[str]:
+        """The clusters whose quota is known."""
+        return frozenset(cluster for cluster, _ in self.on_workers)
+
+    def sums(self, resource: str) -> tuple[int, int]:
+        """Return the quota of a resource on the hub and on the workers, in thousandths."""
+        return _sum(self.on_hub.values(), resource)[0], _sum(self.on_workers.values(), resource)[0]
+
 
 def quota_warnings(view: HubView, statuses: Iterable[CheckStatus]) -> tuple[QuotaWarning, ...]:
     """Return where the hub has too much or too little quota, by what the ManifestWorks put onto workers.
@@ -56,19 +67,22 @@ def quota_warnings(view: HubView, statuses: Iterable[CheckStatus]) -> tuple[Quot
     """
     if not view.sets_up:
         return ()
-    works = view.dump.by_key(MANIFEST_WORK).items()
-    there = {
-        cluster: queues_there(manifest_work(raw)) for (cluster, name), raw in works if name == SETUP_NAME
-    }
-    groups = shared_queues(view.dump, statuses, there)
+    groups = shared_queues(view.dump, listed_now(view.dump, statuses), written_queues(view.dump))
     return tuple(warning for group in groups for warning in warnings_of(view.dump, group))
 
 
-def shared_queues(dump: Dump, statuses: Iterable[CheckStatus], there: WorkerQueues) -> list[SharedQueues]:
+def written_queues(dump: Dump) -> WorkerQueues:
+    """Return the queues that the controller's ManifestWorks have put onto workers."""
+    found = dump.by_key(MANIFEST_WORK).items()
+    works = {cluster: manifest_work(raw) for (cluster, name), raw in found if name == SETUP_NAME}
+    return {cluster: queues_there(manifests_in(work), work.states) for cluster, work in works.items()}
+
+
+def shared_queues(dump: Dump, listed: Iterable[ListedClusters], there: WorkerQueues) -> list[SharedQueues]:
     """Return the ClusterQueues of the hub that send jobs to listed workers, those that share some as one."""
     hub = worker_facts(dump.of(LOCAL_QUEUE), dump.of(CLUSTER_QUEUE)).queues
     groups: list[SharedQueues] = []
-    for queues, clusters in _listed(dump, statuses):
+    for queues, clusters in listed:
         for key in queues & hub.keys():
             found = SharedQueues({hub[key].cluster_queue: hub[key]}, {}, set())
             for cluster in clusters:
@@ -82,18 +96,23 @@ def shared_queues(dump: Dump, statuses: Iterable[CheckStatus], there: WorkerQueu
     return groups
 
 
-def _listed(dump: Dump, statuses: Iterable[CheckStatus]) -> Iterator[tuple[set[Queue], list[str]]]:
-    """Yield the LocalQueues of each check, and its clusters that are listed and stay.
-
-    Where Kueue itself keeps the quota of the hub, there is nothing to compare.
-    """
+def listed_now(dump: Dump, statuses: Iterable[CheckStatus]) -> Iterator[ListedClusters]:
+    """Yield those of each check, as Kueue has the list now."""
     for check in statuses:
-        config = dump.find(MULTIKUEUE_CONFIG, check.config or "")
-        if get_str(config, "spec", "quotaManagement") == "Automated":
-            continue
-        labels = (label.partition("/") for queue in check.queues for label in queue.local_queues or ())
-        clusters = [row.name for row in check.clusters if row.state == "listed"]
-        yield {(namespace, name) for namespace, _, name in labels}, clusters
+        if not keeps_quota(dump, check.config or ""):
+            rows = (row.name for row in check.clusters if row.state == "listed")
+            yield local_queues_of(check.queues), tuple(rows)
+
+
+def keeps_quota(dump: Dump, config: str) -> bool:
+    """Whether Kueue itself keeps the quota of the hub: then there is nothing to compare."""
+    return get_str(dump.find(MULTIKUEUE_CONFIG, config), "spec", "quotaManagement") == "Automated"
+
+
+def local_queues_of(queues: Iterable[QueueRow]) -> set[Queue]:
+    """Return the LocalQueues of these ClusterQueues."""
+    labels = (label.partition("/") for queue in queues for label in queue.local_queues or ())
+    return {(namespace, name) for namespace, _, name in labels}
 
 
 def _joined(groups: Iterable[SharedQueues], found: SharedQueues) -> list[SharedQueues]:
@@ -113,12 +132,11 @@ def _joined(groups: Iterable[SharedQueues], found: SharedQueues) -> list[SharedQ
 
 def warnings_of(dump: Dump, group: SharedQueues) -> Iterator[QuotaWarning]:
     """Yield the resources of which the hub has more than its workers, or less than half."""
-    clusters = len({cluster for cluster, _ in group.on_workers})
     for resource in group.resources:
         on_hub, may_borrow = _sum(group.on_hub.values(), resource)
         on_workers, workers_borrow = _sum(group.on_workers.values(), resource)
         has = f"ClusterQueue {joined(group.on_hub)} on the hub has {format_milli(on_hub)} of {resource}"
-        there = f"{format_milli(on_workers)} on {clusters} listed workers"
+        there = f"{format_milli(on_workers)} on {len(group.clusters)} listed workers"
         if on_hub > on_workers and not workers_borrow and not group.unknown:
             message = f"{has}, more than the {there}: jobs get quota and wait"
         elif on_hub * TOO_LITTLE < on_workers and not may_borrow:

@@ -27,6 +27,13 @@ def settings_file(controllers: Controllers, **settings: str) -> str:
     return str(path)
 
 
+def manifest_file(controllers: Controllers, *objects: Any) -> str:
+    """Write manifests; return the path."""
+    path = controllers.kubeconfig.with_name("manifests.json")
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
+
+
 def run(controllers: Controllers, *words: str, **settings: str) -> Any:
     """Run a command with `-o json`; return its document."""
     where = (
@@ -71,3 +78,92 @@ def test_status_knows_nothing_of_quota_that_somebody_else_has_set(
         bare.stage.until_listed("c1", "c2")
         soon(bare.stage.remark, "c1: LocalQueue team-a/team on the worker stays as somebody else has set it")
         assert run(controllers, "status")["quota"] == []
+
+
+def local_queue(name: str, namespace: str, cluster_queue: str) -> Any:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"clusterQueue": cluster_queue},
+    }
+
+
+def without_quota(objects: Any) -> list[tuple[str, str, str, str]]:
+    return [(one["verb"], one["kind"], one["namespace"], one["name"]) for one in objects]
+
+
+def test_plan_has_the_queues_that_another_local_queue_brings(
+    bare: BareStage, controllers: Controllers
+) -> None:
+    bare.stage.until_listed("c1", "c2")
+    file = manifest_file(controllers, local_queue("more", "team-b", "team"))
+    found = run(controllers, "plan", "-f", file)
+    assert [(one["cluster"], one["verb"]) for one in found["setups"]] == [("c1", "change"), ("c2", "change")]
+    for change in found["setups"]:
+        assert without_quota(change["objects"]) == [
+            ("add", "Namespace", "", "team-b"),
+            ("add", "LocalQueue", "team-b", "more"),
+        ]
+    where = ("--kubeconfig", str(controllers.kubeconfig), "--settings", settings_file(controllers))
+    assert TEXT in commands.run("plan", "-f", file, *where).stdout
+    bare.local_queue("more", "team-b", "team")
+    soon(lambda: bare.there("c1", "localqueues", "more", "team-b"))
+    assert run(controllers, "plan", "-f", file)["setups"] == []
+
+
+TEXT = """\
+change ManifestWork c1/placement-ac-queues
+  + Namespace team-b
+  + LocalQueue team-b/more
+change ManifestWork c2/placement-ac-queues
+  + Namespace team-b
+  + LocalQueue team-b/more
+"""
+
+
+def test_plan_reads_the_template_on_the_hub(admin: Driver, controllers: Controllers) -> None:
+    with bare_stage(admin, controllers, "c1", start=False) as bare:
+        bare.template(TEMPLATE.format("{allocatable.nvidia.com/gpu}"))
+        controllers.start(worker_setup="manifestwork", worker_setup_template="queues")
+        bare.stage.until_listed("c1")
+        changed = template(TEMPLATE.format("{allocatable.nvidia.com/gpu * 0.5}"))
+        settings = {"worker-setup-template": "queues"}
+        found = run(controllers, "plan", "-f", manifest_file(controllers, changed), **settings)
+        [change] = found["setups"]
+        [queue] = change["objects"]
+        quota = {"flavor": "default-flavor", "resource": GPU, "before": "8", "after": "4"}
+        assert (queue["verb"], queue["name"], queue["quota"]) == ("change", "team", [quota])
+        [total] = [one for one in found["quota"] if one["resource"] == GPU]
+        assert (total["onHub"], total["before"], total["after"]) == ("1000", "8", "4")
+
+
+TEMPLATE = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+  name: team
+spec:
+  namespaceSelector: {{}}
+  resourceGroups:
+  - coveredResources: ["nvidia.com/gpu"]
+    flavors:
+    - name: default-flavor
+      resources:
+      - name: nvidia.com/gpu
+        nominalQuota: "{}"
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata:
+  name: default-flavor
+"""
+
+
+def template(text: str) -> Any:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "queues", "namespace": "kueue-system"},
+        "data": {"queues.yaml": text},
+    }

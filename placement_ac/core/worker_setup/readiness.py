@@ -11,14 +11,13 @@ from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
-    DEPLOYMENT,
     KUEUE,
     LOCAL_QUEUE,
     MANIFEST_WORK,
     OCM_WORK,
     SETUP_NAME,
 )
-from placement_ac.core.api.fields import Obj, get_list
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import ManifestKey, ManifestState, ManifestWork
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import Body
@@ -29,6 +28,7 @@ from placement_ac.core.worker_setup.manifests import (
     key_of_manifest,
     wanted_setup,
 )
+from placement_ac.core.worker_setup.queues_there import manifests_in
 from placement_ac.core.worker_setup.template import TemplateProblem
 
 _NO_KIND: Final = re.compile(r"doesn't have a resource type|no matches for kind")
@@ -77,9 +77,8 @@ def _where(inputs: WorkerSetupInputs) -> str:
 
 
 def _written(work: ManifestWork) -> dict[ManifestKey, Obj]:
-    """Return what a ManifestWork puts onto the worker; Kueue's Deployment is only read."""
-    manifests = ((key_of_manifest(one), one) for one in get_list(work.spec, "workload", "manifests"))
-    return {key: manifest for key, manifest in manifests if key[0] != DEPLOYMENT.kind}
+    """Return what a ManifestWork puts onto the worker."""
+    return {key_of_manifest(one): one for one in manifests_in(work)}
 
 
 def _problems(inputs: WorkerSetupInputs, work: ManifestWork) -> Iterator[str]:

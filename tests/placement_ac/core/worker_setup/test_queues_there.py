@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.core.api.decode import manifest_work
 from placement_ac.core.api.objects import ManifestState, ManifestWork
-from placement_ac.core.worker_setup.queues_there import queues_there
+from placement_ac.core.worker_setup.queues_there import manifests_in, queues_there
 
 QUEUE = ("team-a", "team")
 LOCAL_QUEUE = {
@@ -33,7 +33,8 @@ def work(state: ManifestState | None) -> ManifestWork:
 
 @pytest.mark.parametrize("state", [None, ManifestState(applied=True, available=True)])
 def test_what_was_written_is_there(state: ManifestState | None) -> None:
-    found = queues_there(work(state))
+    written = work(state)
+    found = queues_there(manifests_in(written), written.states)
     assert found
     [quota] = found[QUEUE].quotas["cpu"]
     assert (found[QUEUE].cluster_queue, quota.nominal) == ("team", 8000)
@@ -41,4 +42,5 @@ def test_what_was_written_is_there(state: ManifestState | None) -> None:
 
 @pytest.mark.parametrize("message", ["conflict with admin", "forbidden"])
 def test_what_was_not_applied_is_not_known(message: str) -> None:
-    assert queues_there(work(ManifestState(applied=False, available=True, message=message))) is None
+    written = work(ManifestState(applied=False, available=True, message=message))
+    assert queues_there(manifests_in(written), written.states) is None
