@@ -1,4 +1,4 @@
-"""Read what the queues on workers are made from: flavors, and templates, which are ConfigMaps of any name."""
+"""Read the inputs of the set-up of workers: flavors, LocalQueues, and templates, ConfigMaps of any name."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Final
 from kubectl_placement.cli.hub_options import HubReading
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.readers.hub_reader import OneObject, read_kinds
-from placement_ac.core.api.constants import ANNOTATION_TEMPLATE, CONFIG_MAP, RESOURCE_FLAVOR
+from placement_ac.core.api.constants import ANNOTATION_TEMPLATE, CONFIG_MAP, LOCAL_QUEUE, RESOURCE_FLAVOR
 from placement_ac.core.api.fields import get_str, key_of, name_of
 from placement_ac.kube.client import Client
 
@@ -17,7 +17,7 @@ _TEMPLATE: Final = ("metadata", "annotations", ANNOTATION_TEMPLATE)
 async def with_setup_inputs(
     client: Client, reading: HubReading, manifests: Iterable[Object] = ()
 ) -> HubReading:
-    """Return the reading with the hub's flavors and templates, if the controller sets workers up.
+    """Return the reading with all that the set-up is made from, if the controller sets workers up.
 
     `manifests`: also the ConfigMaps among them, and the templates that their checks name.
     """
@@ -28,14 +28,11 @@ async def with_setup_inputs(
     for one in manifests:
         names.add(name_of(one) if one["kind"] == CONFIG_MAP.kind else get_str(one, *_TEMPLATE))
     places = [OneObject(view.settings.kueue_namespace, name) for name in sorted(names - {""})]
-    kinds = (RESOURCE_FLAVOR, CONFIG_MAP) if places else (RESOURCE_FLAVOR,)
-    found = await read_kinds(client, kinds, {CONFIG_MAP: places})
-    others = view.dump.of(CONFIG_MAP)
-    maps = {key_of(one): one for one in (*others, *found.of(CONFIG_MAP))}
+    kinds = [kind for kind in (RESOURCE_FLAVOR, LOCAL_QUEUE) if kind not in view.dump.objects]
+    found = await read_kinds(client, [*kinds, *([CONFIG_MAP] if places else [])], {CONFIG_MAP: places})
+    maps = {key_of(one): one for one in (*view.dump.of(CONFIG_MAP), *found.of(CONFIG_MAP))}
     dump = replace(
-        view.dump.with_objects(
-            {RESOURCE_FLAVOR: found.of(RESOURCE_FLAVOR), CONFIG_MAP: tuple(maps.values())}
-        ),
+        view.dump.with_objects({**found.objects, CONFIG_MAP: tuple(maps.values())}),
         served={**view.dump.served, **found.served},
         missing=(*view.dump.missing, *found.missing),
     )
