@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CONFIG_MAP,
     CREDENTIAL_METHODS,
+    MANIFEST_WORK,
     PLACEMENT,
     SECRET,
     WORKLOAD,
@@ -249,10 +250,11 @@ class Cache:
         if kind in SETUP_KINDS and known and before and replace(before, meta=now.meta) == now:
             table.put(id_, now)
             return set()  # most events of a ClusterQueue say how many jobs wait
+        setup = self._state.setups.get(version.namespace) if kind is MANIFEST_WORK else None
         touched = self._keys_for(kind, before)
         table.put(id_, now)
         touched |= self._keys_for(kind, now) | keys_no_longer_prepared(before, self._tables)
-        if known and self._is_renewal(kind, before, now):
+        if known and (self._is_renewal(kind, before, now) or self._is_feedback(setup, before, now)):
             return {key for key in touched if key.kind == "cluster"}
         return touched
 
@@ -352,6 +354,12 @@ class Cache:
         kind, namespace = scope
         known = self._tables.by_kind[kind].objects.items()
         return [(id_, obj) for id_, obj in known if namespace in (EVERYWHERE, id_[0])]
+
+    def _is_feedback(self, setup: SetupState | None, before: Any, now: Any) -> bool:
+        """Whether OCM has merely reported how much quota is in use there: no Placement has to know."""
+        return (
+            setup is not None and before.spec == now.spec and self.setups.state(now.meta.namespace) == setup
+        )
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
         """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
