@@ -17,6 +17,7 @@ from kubectl_placement.cli.hub_options import (
     read_once,
 )
 from kubectl_placement.cli.output import emit
+from kubectl_placement.cli.setup_inputs import with_setup_inputs
 from kubectl_placement.cli.worker_options import (
     WORKER_QUEUE_KINDS,
     WorkerOptions,
@@ -114,4 +115,4 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
     found = await read_hub(client, where, wanted)
     whole = found.dump.with_kinds_of(await read_installations(client, found))
     whole = replace(whole, release=await client.release())
-    return HubReading(replace(found.view, dump=whole), found.controller)
+    return await with_setup_inputs(client, replace(found, view=replace(found.view, dump=whole)))

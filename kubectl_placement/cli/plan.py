@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -13,18 +14,33 @@ from kubectl_placement.cli.explain_workload import placed_text
 from kubectl_placement.cli.hub_options import HubSource, hub_options, read_all_namespaces
 from kubectl_placement.cli.missing_kinds import report_missing, require_served, require_settings
 from kubectl_placement.cli.output import emit, safe_text
+from kubectl_placement.cli.setup_inputs import with_setup_inputs
 from kubectl_placement.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
 from kubectl_placement.hub.dump import InvalidManifest
 from kubectl_placement.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from kubectl_placement.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
 from kubectl_placement.jobs.new_job import NewJob, workers_of_jobs
 from kubectl_placement.plan.manifest_changes import planned_resources
-from kubectl_placement.plan.plan_report import AffectedWorkload, PlannedPlacement, PlanReport
+from kubectl_placement.plan.plan_report import (
+    AffectedWorkload,
+    PlannedPlacement,
+    PlanReport,
+    QuotaSum,
+    SetupChange,
+    SetupQuota,
+)
 from kubectl_placement.plan.what_if import new_jobs, what_if
 from kubectl_placement.readers.manifests import STDIN, files_of, read_manifests
 from placement_ac.cli.documents import Form, output
+from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import CLUSTER_PROFILE, MANIFEST_WORK, SECRET, WORKLOAD
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    MANIFEST_WORK,
+    SECRET,
+    SETUP_NAME,
+    WORKLOAD,
+)
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text, joined
 
@@ -43,6 +59,7 @@ _OPTIONAL_KINDS: Final = (
 """Kinds without which decisions and Kueue's list can still be computed."""
 _NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
 """The kinds that the hub must serve."""
+_SIGNS: Final = {"add": "+", "change": "~", "remove": "-"}
 _COLOURS: Final = (("@@", "cyan"), ("---", "bold"), ("+++", "bold"), ("+", "green"), ("-", "red"))
 
 
@@ -94,6 +111,8 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
         raise click.ClickException(f"{rights}; without these rights no preview is possible")
     require_settings(found)
     report_missing(found)
+    if not where.dump_files:
+        found = with_client(where, partial(with_setup_inputs, reading=found, manifests=manifests))
     answer = what_if(found.view, manifests)
     if wanted:
         after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
@@ -103,6 +122,8 @@ def command(where: HubSource, files: tuple[str, ...], wanted: WorkerOptions | No
         "unknown": answer.unknown,
         "objects": answer.objects,
         "jobs": answer.jobs,
+        "setups": answer.setups,
+        "quota": answer.quota,
         "passedOver": answer.passed_over,
         "warnings": answer.warnings,
     }
@@ -132,6 +153,8 @@ def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
         yield safe_text(f"Placement {one.namespace}/{one.name}: unknown: {one.why}", "bold yellow")
     for entry in answer.entries:
         yield from _of_placement(entry)
+    yield from map(safe_text, chain.from_iterable(map(_of_setup, answer.setups)))
+    yield from map(safe_text, chain.from_iterable(map(_of_quota, answer.quota)))
     yield from map(safe_text, chain.from_iterable(map(_of_job, answer.jobs)))
     for change in answer.objects:
         if change.verb != "none":
@@ -145,6 +168,31 @@ def _diffs(answer: PlanReport) -> Iterator[RenderableType]:
         yield Text()
         yield safe_text(f"{write.verb} {write.kind} {write.name}, {write.when}", "bold")
         yield from map(_coloured, write.diff.splitlines())
+
+
+def _of_setup(change: SetupChange) -> Iterator[str]:
+    """Yield what the ManifestWork of a cluster puts there, changes or removes."""
+    when = ", when the cluster has left the list" if change.verb == "delete" else ""
+    yield f"{change.verb} ManifestWork {change.cluster}/{SETUP_NAME}{when}"
+    for one in change.objects:
+        quota = ", ".join(map(_of_setup_quota, one.quota))
+        label = f"{one.kind} {'/'.join(filter(None, (one.namespace, one.name)))}"
+        yield f"  {_SIGNS[one.verb]} {label}" + (f": {quota}" if quota else "")
+
+
+def _of_setup_quota(quota: SetupQuota) -> str:
+    amounts = filter(None, dict.fromkeys((quota.before, quota.after or "none")))
+    return f"{quota.flavor} {quota.resource} {' → '.join(amounts)}"
+
+
+def _of_quota(quota: QuotaSum) -> Iterator[str]:
+    """Yield what the sum of quota becomes, next to that of the hub."""
+    names, workers = joined(quota.queues), count_text(quota.workers, "listed worker")
+    sums = " → ".join(filter(None, dict.fromkeys((quota.before, quota.after))))
+    unknown = f" (unknown: {joined(quota.unknown)})" if quota.unknown else ""
+    yield f"quota of {quota.resource}: {quota.on_hub} on the hub ({names}), {sums} on {workers}{unknown}"
+    if quota.problem:
+        yield f"  warning: {quota.problem}; to set it: {quota.fix}"
 
 
 def _of_job(job: NewJob) -> Iterator[str]:

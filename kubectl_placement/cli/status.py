@@ -20,12 +20,13 @@ from kubectl_placement.cli.hub_options import (
     watch_hub,
 )
 from kubectl_placement.cli.missing_kinds import exit_if_unreadable, report_missing, require_checks_known
-from kubectl_placement.cli.output import emit, watch_printer
+from kubectl_placement.cli.output import emit, safe_text, watch_printer
 from kubectl_placement.cli.status_tree import tree_of
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.check_status import check_statuses
-from kubectl_placement.status.model import CheckStatus
+from kubectl_placement.status.hub_quota import quota_warnings
+from kubectl_placement.status.model import CheckStatus, QuotaWarning
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
@@ -110,6 +111,13 @@ class _SelectedChecks:
         return check_statuses(self.view, self.names)
 
     @cached_property
+    def quota(self) -> tuple[QuotaWarning, ...]:
+        """Where the hub's quota does not suit that on its workers, of the queues that are shown."""
+        shown = {queue.name for check_status in self.statuses for queue in check_status.queues}
+        whole = check_statuses(self.view) if self.names and self.view.sets_up else self.statuses
+        return tuple(one for one in quota_warnings(self.view, whole) if shown.intersection(one.queues))
+
+    @cached_property
     def controller(self) -> ControllerState:
         return controller_state(self.view)
 
@@ -118,6 +126,7 @@ class _SelectedChecks:
         return {
             "controller": self.controller,
             "checks": self.statuses,
+            "quota": self.quota,
             "missingRights": list(map(str, self.view.missing_rights)),
         }
 
@@ -131,6 +140,8 @@ class _SelectedChecks:
             yield controller_line(self.controller, self.view.now)
         for check_status in self.statuses:
             yield tree_of(check_status, self.view.now, wide=wide)
+        for warning in self.quota:
+            yield safe_text(f"{warning.message}; to set it: {warning.fix}", "yellow")
 
     @property
     def by_name(self) -> dict[str, CheckStatus]:

@@ -97,6 +97,8 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
         for remark in selection.remarks:
             yield warn(f"Placement {placement}: {remark}")
         for cluster, why in selection.left_out.items():
+            if why == setup.view.cache.setups.state(cluster).problem:
+                continue  # `worker-setup` has it
             yield (warn if selection.listable else fail)(
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),

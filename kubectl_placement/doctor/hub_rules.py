@@ -26,6 +26,7 @@ from kubectl_placement.doctor import (
     ownership,
     stored_versions,
     waiting_grace,
+    worker_setup,
 )
 from kubectl_placement.doctor.finding import Finding, ok
 from kubectl_placement.doctor.grouping import grouped
@@ -48,6 +49,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *deletion.RULES,
     *admission_checks.RULES,
     *own_worker.RULES,
+    *worker_setup.RULES,
     *connections.RULES,
     *waiting_grace.RULES,
     *finished_jobs.RULES,

@@ -13,6 +13,12 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Dump, MissingRight, Object, condition_of
 from kubectl_placement.hub.kinds import PROVISIONED_KINDS
+from kubectl_placement.hub.setup_knowledge import (
+    sets_up,
+    setup_policy,
+    setup_unknown,
+    template_names,
+)
 from kubectl_placement.scheduling import Fleet, SchedulingResult, schedule
 from placement_ac.cache.store import Cache
 from placement_ac.config.policy import (
@@ -20,7 +26,6 @@ from placement_ac.config.policy import (
     placement_policy,
     provisioning_policy,
     worker_policy_rules,
-    worker_setup_policy,
 )
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
@@ -55,7 +60,6 @@ from placement_ac.core.decisions.source import Decision
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE
-from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import TargetClusters, select_targets
@@ -123,6 +127,8 @@ class HubView:
     now: datetime
     queue_facts: Mapping[str, WorkerFacts] | None = None
     """MultiKueueCluster → the queues of its worker; None: no worker was asked."""
+    templates_read: bool = False
+    """Whether the ConfigMaps in `template_names` were read, as far as the caller may."""
     _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)
     _targets: dict[str, TargetClusters] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -148,7 +154,7 @@ class HubView:
             methods=self.settings.credentials,
             policy=placement_policy(self.settings),
             provisioning=provisioning,
-            setup=self._worker_setup,
+            setup=setup_policy(self.dump, self.settings, self.setup_unknown),
         )
         for kind in cache.kinds:
             # Only of a kind that is served and completely known can an object be reported as missing.
@@ -157,12 +163,19 @@ class HubView:
         return cache
 
     @property
-    def _worker_setup(self) -> WorkerSetupPolicy:
-        """The policy for the set-up of workers; without their ManifestWorks nothing is known of it."""
-        policy = worker_setup_policy(self.settings)
-        known = policy.enabled and self.dump.knows(MANIFEST_WORK)
-        served = MANIFEST_WORK in self.dump.served
-        return replace(policy, enabled=known, served=served, wanted_known=False)
+    def sets_up(self) -> bool:
+        """Whether the controller sets workers up, and its ManifestWorks are known."""
+        return sets_up(self.dump, self.settings)
+
+    @property
+    def template_names(self) -> tuple[str, ...]:
+        """The ConfigMaps in Kueue's namespace from which the queues on workers are made, by name."""
+        return template_names(self.our_checks, self.settings)
+
+    @property
+    def setup_unknown(self) -> str:
+        """Why it is unknown what the controller puts onto workers; "" if it is known."""
+        return setup_unknown(self.dump, self.settings, self.template_names, read=self.templates_read)
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -175,11 +188,11 @@ class HubView:
     @property
     def missing_rights(self) -> tuple[MissingRight, ...]:
         """The missing rights; those to what the controller makes for clusters only if it makes any."""
-        provisions, sets_up = (
+        provisions, sets = (
             self.settings.credentials_provision != "none",
             self.settings.worker_setup != "none",
         )
-        ignored = (*(() if provisions else PROVISIONED_KINDS), *(() if sets_up else (MANIFEST_WORK,)))
+        ignored = (*(() if provisions else PROVISIONED_KINDS), *(() if sets else (MANIFEST_WORK,)))
         return tuple(right for right in self.dump.missing if right.kind not in ignored)
 
     @cached_property

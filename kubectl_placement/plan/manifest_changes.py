@@ -19,10 +19,12 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_PROFILE,
     CLUSTER_SET,
+    CONFIG_MAP,
     MANAGED_CLUSTER,
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_SCORE,
+    RESOURCE_FLAVOR,
     SECRET,
     SET_BINDING,
     WORKLOAD,
@@ -33,6 +35,8 @@ from placement_ac.core.api.fields import Key, get_value, key_of
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
+SETUP_KINDS: Final = frozenset((RESOURCE_FLAVOR, CONFIG_MAP))
+"""Those that it may consider as well: workers are set up from them."""
 _WRITTEN_BY_ADMINS: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_SET)
 _WITH_STATUS: Final = (PLACEMENT_SCORE, CLUSTER_PROFILE)
 _NOT_CONTENT: Final = ("apiVersion", "kind", "metadata", "status", "stringData")
@@ -65,16 +69,17 @@ class ManifestChange:
 
 def planned_resources(manifests: Iterable[Object]) -> frozenset[Resource]:
     """Return the kinds that a plan considers, in the versions of the manifests; without the core group."""
-    found = (kind_of(manifest) for manifest in manifests)
-    return frozenset(
-        kind.at(version) for kind, version in found if kind and kind.group and kind in PLANNED_KINDS
-    )
+    found, planned = (kind_of(manifest) for manifest in manifests), PLANNED_KINDS | SETUP_KINDS
+    return frozenset(kind.at(version) for kind, version in found if kind and kind.group and kind in planned)
 
 
 def apply_manifests(
-    dump: Dump, manifests: Iterable[Object], namespace: str
+    dump: Dump,
+    manifests: Iterable[Object],
+    namespace: str,
+    considers: Callable[[Kind, Object], bool] = lambda kind, _: kind in PLANNED_KINDS,
 ) -> tuple[tuple[ManifestChange, ...], tuple[str, ...]]:
-    """Return a change for each object of a kind that a plan considers, and all others, with the reason.
+    """Return a change for each object that a plan `considers`, and all others, with the reason.
 
     Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest, which names
     every object that an API server would refuse.
@@ -83,7 +88,7 @@ def apply_manifests(
     passed_over, refused = [], []
     for manifest in manifests:
         kind, version = kind_of(manifest)
-        if kind not in PLANNED_KINDS or "name" not in manifest["metadata"]:
+        if kind is None or not considers(kind, manifest) or "name" not in manifest["metadata"]:
             passed_over.append(_name_and_reason(manifest))
             continue
         wanted = _with_namespace(manifest, kind, namespace)

@@ -13,6 +13,9 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.new_job import NewJob
 from kubectl_placement.plan.preview import PlannedWrite
 
+SetupVerb = Literal["create", "change", "delete"]
+ObjectVerb = Literal["add", "change", "remove"]
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementCondition:
@@ -104,6 +107,57 @@ class ObjectChange:
 
 
 @dataclass(frozen=True, slots=True)
+class SetupQuota:
+    """The quota of a ClusterQueue on a worker; None: there is none."""
+
+    flavor: str
+    resource: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetupObject:
+    """An object that is put onto a worker, changed or removed there. `quota`: of a ClusterQueue."""
+
+    verb: ObjectVerb
+    kind: str
+    namespace: str
+    name: str
+    quota: tuple[SetupQuota, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetupChange:
+    """The effect on the ManifestWork of a cluster. delete: when it has left the list, after the retention."""
+
+    cluster: str
+    verb: SetupVerb
+    objects: tuple[SetupObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaSum:
+    """The quota of a resource on the hub, and the sum of that on the workers that are listed in the end."""
+
+    queues: tuple[str, ...]
+    """The ClusterQueues of the hub whose jobs share the workers' queues."""
+    resource: str
+    on_hub: str
+    before: str | None
+    """The sum now; None: it is not known of any."""
+    after: str
+    workers: int
+    """How many listed workers it is of."""
+    unknown: tuple[str, ...]
+    """The listed clusters whose quota is not known."""
+    problem: str
+    """That the hub has more than its workers, or less than half of it; "": neither."""
+    fix: str
+    """The command that sets the quota of the hub then."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedPlacement:
     """The plan of a Placement, and the details that the table shows."""
 
@@ -135,7 +189,12 @@ class PlanReport:
     """The Jobs and Workloads, which are no change of the hub's configuration."""
     after: HubView
     """The hub with the manifests and OCM's decisions applied, before the controller's writes."""
+    setups: tuple[SetupChange, ...] = ()
+    """The ManifestWorks that change, by cluster."""
+    quota: tuple[QuotaSum, ...] = ()
+    """The sums of quota that change."""
 
     @property
     def changed(self) -> bool:
-        return any(entry.changed for entry in self.entries) or any(obj.verb != "none" for obj in self.objects)
+        changed = any(entry.changed for entry in self.entries) or bool(self.setups)
+        return changed or any(obj.verb != "none" for obj in self.objects)

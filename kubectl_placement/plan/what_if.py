@@ -6,15 +6,22 @@ sides are computed alike, so a controller that lags behind is not reported as a 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object, kind_of
-from kubectl_placement.hub.hub_view import PASSED, Changes, HubView
+from kubectl_placement.hub.hub_view import Changes, HubView
 from kubectl_placement.jobs.new_job import NewJob, is_job, new_job
 from kubectl_placement.plan import plan_report
-from kubectl_placement.plan.manifest_changes import ManifestChange, apply_manifests, kept_fields
+from kubectl_placement.plan.manifest_changes import (
+    PLANNED_KINDS,
+    SETUP_KINDS,
+    ManifestChange,
+    apply_manifests,
+    kept_fields,
+)
+from kubectl_placement.plan.placement_side import PlacementSide, condition_in_report, placement_key
 from kubectl_placement.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
 from kubectl_placement.plan.reschedule import (
     RescheduleResult,
@@ -23,6 +30,7 @@ from kubectl_placement.plan.reschedule import (
     reschedule,
 )
 from kubectl_placement.plan.unknown_fields import spec_defaults, unknown_fields
+from kubectl_placement.plan.worker_setups import as_reported, setup_report
 from kubectl_placement.status.queues import workload_rows
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -32,23 +40,15 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.decode import placement, scores
 from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of
-from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import enumeration
-from placement_ac.core.decisions import SOURCE
-from placement_ac.core.decisions.source import Decision, RankedCluster
-from placement_ac.core.inputs.state import Plan, Snapshot, Verdict, WorkerCopies
+from placement_ac.core.inputs.state import Plan
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.conditions import is_taken
-from placement_ac.core.plan.plan import keeps_objects, plan
-from placement_ac.core.plan.targets import TargetClusters, select_targets
-from placement_ac.core.selection.selection import listed_clusters
+from placement_ac.core.plan.targets import select_targets
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
@@ -65,7 +65,8 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     """
     given = tuple(manifests)
     manifests = tuple(one for one in given if not is_job(one))
-    applied, passed_over = apply_manifests(view.dump, manifests, view.settings.placement_namespace[0])
+    namespace, considers = view.settings.placement_namespace[0], partial(_is_considered, view)
+    applied, passed_over = apply_manifests(view.dump, manifests, namespace, considers)
     changes = _relevant(view, applied)
     named = {one.key for one in applied if one.kind == PLACEMENT}
     after, touched = view.with_changes(changes)
@@ -75,14 +76,19 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     after, more = after.with_changes(
         decisions_as_changes(after, {key: one.after for key, one in found.items()})
     )
+    clusters = {key.name for key in touched | more if key.kind == "cluster"}
+    clusters |= {cluster for key in named for cluster in PlacementSide(after, key).decided_clusters}
+    (before, _), (after, ready) = (side.with_changes(as_reported(side, clusters)) for side in (before, after))
     keys = named | {key for key, one in found.items() if one.changed}
-    keys |= {_placement_key(after, key.name) for key in touched | more if key.kind == "placement"}
+    keys |= {placement_key(after, key.name) for key in touched | more | ready if key.kind == "placement"}
     entries = []
     for key in sorted(keys - unknown.keys()):
-        sides = _PlacementSide(before, key), _PlacementSide(after, key)
+        sides = PlacementSide(before, key), PlacementSide(after, key)
         planned = _planned_placement(*sides, found.get(key, RescheduleResult()))
         if planned.changed or key in named:
             entries.append(planned)
+    removed = {cluster for entry in entries if entry.listed for cluster in entry.plan.removed}
+    setups = setup_report(view.dump, before, after, clusters, removed)
     return plan_report.PlanReport(
         entries=tuple(entries),
         unknown=tuple(plan_report.UnknownPlacement(*key, why) for key, why in sorted(unknown.items())),
@@ -92,10 +98,20 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
             *_unknown_fields(view.dump, manifests),
             *_kept_fields(view.dump, applied),
             *_warnings(view, after, applied, entries),
+            *setups.warnings,
         ),
         jobs=new_jobs(after, given),
         after=after,
+        setups=setups.changes,
+        quota=setups.quota,
     )
+
+
+def _is_considered(view: HubView, kind: Kind, manifest: Object) -> bool:
+    """Whether a plan considers a manifest: flavors and templates only where workers are set up from them."""
+    in_kueues = get_str(manifest, "metadata", "namespace") == view.settings.kueue_namespace
+    from_it = kind in SETUP_KINDS and (in_kueues or not kind.namespaced)
+    return kind in PLANNED_KINDS or (view.sets_up and from_it)
 
 
 def new_jobs(after: HubView, manifests: Iterable[Object]) -> tuple[NewJob, ...]:
@@ -133,12 +149,6 @@ def _relevant(view: HubView, applied: Iterable[ManifestChange]) -> Changes:
     return found
 
 
-def _placement_key(view: HubView, name: str) -> Key:
-    """Return the key of the Placement of that name that the controller uses, or would use."""
-    there = view.placement(name)
-    return (get_str(there, "metadata", "namespace") if there else view.settings.placement_namespace[0]), name
-
-
 def _warnings(
     view: HubView,
     after: HubView,
@@ -169,120 +179,11 @@ def _is_ours(view: HubView, change: ManifestChange) -> bool:
     return any(view.facts.multikueue_cluster_name(*cluster) == change.key[1] for cluster in clusters)
 
 
-# -- one side
-
-
-@dataclass(frozen=True)
-class _PlacementSide:
-    """One Placement on the hub before or after the change."""
-
-    view: HubView
-    key: Key
-
-    @cached_property
-    def placement(self) -> Object:
-        return self.view.dump.find(PLACEMENT, self.key[1], self.key[0]) or {}
-
-    @cached_property
-    def decisions(self) -> tuple[Decision, ...]:
-        found = self.view.decisions.get(self.key, ()) if self.placement else ()
-        return tuple(sorted(found, key=lambda one: (one.group, _number(one))))
-
-    @cached_property
-    def decided_clusters(self) -> tuple[str, ...]:
-        entries = (entry for decision in self.decisions for entry in decision.decided or ())
-        return tuple(dict.fromkeys(entry.cluster_name for entry in entries))
-
-    @cached_property
-    def ranked(self) -> tuple[RankedCluster, ...]:
-        """The selected clusters, in the controller's order."""
-        if not self.placement:
-            return ()
-        read = placement(self.placement)
-        ids = [
-            (cluster, prioritizer.resource_name)
-            for cluster in self.decided_clusters
-            for prioritizer in read.prioritizers
-        ]
-        found = {id_: self.view.dump.find(PLACEMENT_SCORE, id_[1], id_[0]) for id_ in ids}
-        table = {id_: scores(raw) for id_, raw in found.items() if raw}
-        return SOURCE.decide(read, self.decisions, table, self.view.now, lambda _: 0.0).clusters
-
-    @cached_property
-    def snapshot(self) -> Snapshot | None:
-        """The controller's inputs; None: no check of ours names this Placement."""
-        if _placement_key(self.view, self.key[1]) != self.key:
-            return None
-        seen = self.view.snapshot(self.key[1])
-        if not seen.checks.ours and (seen.objects.config is None or self.foreign_list):
-            return None
-        no_copies = dict.fromkeys(seen.objects.clusters, WorkerCopies())  # that the hub does not know of
-        return replace(seen, all_ages=PASSED, fleet=replace(seen.fleet, worker_copies=no_copies))
-
-    @cached_property
-    def foreign_list(self) -> tuple[str, ...]:
-        """Kueue's list, if the MultiKueueConfig of this name is owned by someone else; () if not."""
-        seen = self.view.snapshot(self.key[1])
-        if seen.objects.config is None or not is_taken(seen.objects.config, seen.name, ""):
-            return ()
-        objects = self.view.cluster_objects
-        return tuple(
-            seen.hub.cluster_of(seen.name, name, objects.get(name)) for name in seen.objects.config.listed
-        )
-
-    @cached_property
-    def targets(self) -> TargetClusters | None:
-        return select_targets(self.snapshot) if self.snapshot and self.snapshot.checks.ours else None
-
-    @cached_property
-    def plan(self) -> Plan:
-        return plan(self.snapshot, self.targets) if self.snapshot else Plan()
-
-    @cached_property
-    def order(self) -> tuple[str, ...]:
-        """Kueue's final list; without a check of ours, the selected clusters, best first."""
-        if self.snapshot is None:
-            return tuple(one.cluster for one in self.ranked)
-        if self.foreign_list:
-            return self.foreign_list
-        names = self.plan.config.clusters if self.plan.config else ()
-        as_written = tuple(self.listed.get(name, name) for name in names)
-        verdict = next(iter(self.plan.verdicts.values()), None)
-        if self.targets is None or (verdict and keeps_objects(verdict)):
-            return as_written
-        stay = {entry.cluster for entry in self.targets.to_list} | set(self.targets.waiting_for_slot)
-        if stay == set(self.listed.values()) and self.plan.config:
-            return as_written
-        return tuple(one for one in self.targets.selection.ranked if one in stay)
-
-    @cached_property
-    def listed(self) -> dict[str, str]:
-        """MultiKueueCluster on Kueue's list → its cluster."""
-        found = listed_clusters(self.snapshot) if self.snapshot else {}
-        return {name: cluster for cluster, name in found.items()}
-
-    def comparable(self) -> tuple[object, ...]:
-        """Return everything whose change is reported."""
-        leaving = self.targets.drain.staying if self.targets else ()
-        return (
-            self.order,
-            {name: _condition(one) for name, one in self.plan.verdicts.items()},
-            self.plan.config,
-            self.plan.clusters,
-            [one.cluster for one in leaving],
-        )
-
-
-def _number(decision: Decision) -> int:
-    number = decision.meta.name.rpartition("-")[2]
-    return int(number) if number.isdecimal() else 0
-
-
 # -- both sides
 
 
 def _planned_placement(
-    before: _PlacementSide, after: _PlacementSide, decided: RescheduleResult
+    before: PlacementSide, after: PlacementSide, decided: RescheduleResult
 ) -> plan_report.PlannedPlacement:
     known = before.snapshot or after.snapshot
     was, order = (side.order if side.snapshot or not known else side.foreign_list for side in (before, after))
@@ -330,14 +231,14 @@ def _planned_placement(
     )
 
 
-def _leaving_clusters(side: _PlacementSide) -> dict[str, str]:
+def _leaving_clusters(side: PlacementSide) -> dict[str, str]:
     """Return the MultiKueueClusters that leave → their clusters."""
     if side.targets is None:
         return side.listed
     return {step.name: step.cluster for step in side.targets.drain.steps}
 
 
-def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[plan_report.AffectedWorkload]:
+def _workloads_on(side: PlacementSide, removed: Sequence[str]) -> Iterator[plan_report.AffectedWorkload]:
     """Yield the jobs on the clusters that leave, once per cluster."""
     seen = side.snapshot
     if seen is None:
@@ -352,7 +253,7 @@ def _workloads_on(side: _PlacementSide, removed: Sequence[str]) -> Iterator[plan
                 )
 
 
-def _draining(side: _PlacementSide) -> list[str]:
+def _draining(side: PlacementSide) -> list[str]:
     """Return the clusters that leave but stay listed for now."""
     if side.snapshot is None or side.targets is None:
         return []
@@ -363,17 +264,15 @@ def _draining(side: _PlacementSide) -> list[str]:
     return [step.cluster for step in side.targets.drain.steps if step.cluster in busy | stuck]
 
 
-def _checks(side: _PlacementSide, wanted: Plan) -> Iterator[plan_report.CheckChange]:
+def _checks(side: PlacementSide, wanted: Plan) -> Iterator[plan_report.CheckChange]:
     for check in side.snapshot.checks.ours if side.snapshot else ():
-        before = _condition(check.active) if check.active else None
-        yield plan_report.CheckChange(check.meta.name, before, _condition(wanted.verdicts[check.meta.name]))
+        before = condition_in_report(check.active) if check.active else None
+        yield plan_report.CheckChange(
+            check.meta.name, before, condition_in_report(wanted.verdicts[check.meta.name])
+        )
 
 
-def _condition(one: Condition | Verdict) -> plan_report.CheckCondition:
-    return plan_report.CheckCondition(one.status, one.reason, one.message)
-
-
-def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
+def _delays(side: PlacementSide, removed: Sequence[str]) -> Iterator[str]:
     """Yield why the removal is delayed: the controller holds a mass loss."""
     if removed and side.snapshot and side.targets:
         why = select_targets(replace(side.snapshot, all_ages={})).mass_loss.why
@@ -381,7 +280,7 @@ def _delays(side: _PlacementSide, removed: Sequence[str]) -> Iterator[str]:
             yield why
 
 
-def _cluster_details(side: _PlacementSide) -> Iterator[tuple[str, str]]:
+def _cluster_details(side: PlacementSide) -> Iterator[tuple[str, str]]:
     credentials = side.snapshot.credentials.selected if side.snapshot and side.targets else {}
     known = side.view.credentials_known
     for one in side.ranked:

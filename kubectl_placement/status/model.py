@@ -144,6 +144,19 @@ class ListWrites:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaWarning:
+    """The hub has more quota of a resource than its listed workers together, or less than half of it."""
+
+    queues: tuple[str, ...]
+    """The ClusterQueues of the hub whose jobs share the workers' queues."""
+    resource: str
+    message: str
+    """With the numbers."""
+    fix: str
+    """The command that sets the quota of the hub."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckStatus:
     """An AdmissionCheck of ours and everything that depends on it."""
 

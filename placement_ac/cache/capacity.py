@@ -11,7 +11,7 @@ from placement_ac.core.api.constants import SETUP_NAME
 from placement_ac.core.api.fields import get_list, get_str, get_strs
 from placement_ac.core.api.objects import CapacityProvider, Check
 from placement_ac.core.inputs.capacity import CapacityInputs
-from placement_ac.core.worker_setup.written import written_queues
+from placement_ac.core.worker_setup.queues_there import written_queues
 
 
 def capacity_inputs(

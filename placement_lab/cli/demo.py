@@ -28,6 +28,7 @@ from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import UNSAFE, Story3Mode
 from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import Viewer
+from placement_lab.demo.worker_setup import WORKER_SETUP
 from placement_lab.standins.manifests import FIELD_MANAGER
 
 UI_PAUSE: Final = timedelta(seconds=4)
@@ -72,6 +73,11 @@ STORY_OF_DISPATCHER: Final = 4
     help="Use credentials that are on the hub (found), or let OCM issue them (made).",
 )
 @click.option(
+    "--worker-setup",
+    is_flag=True,
+    help="Show story 1 from bare workers instead: OCM puts namespaces, queues and quota onto each.",
+)
+@click.option(
     "--ui",
     is_flag=True,
     help="Open a page in the browser that follows the hub, as `placement-ac ui` does. Implies --keep.",
@@ -89,6 +95,7 @@ def command(
     removal_policy: RemovalPolicy,
     unsafe: bool,
     credentials: Literal["found", "made"],
+    worker_setup: bool,
     ui: bool,
     pause: timedelta | None,
     keep: bool,
@@ -99,9 +106,12 @@ def command(
         raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
     if credentials == "made" and story == STORY_OF_DISPATCHER:
         raise click.UsageError("--credentials made is for stories 1 to 3")
+    if worker_setup and (unsafe or credentials == "made" or story not in (None, 1)):
+        raise click.UsageError("--worker-setup is for story 1, with credentials that are found")
     logs.configure("text", "info" if verbose else "error")
     mode: Story3Mode = UNSAFE if unsafe else removal_policy
     parts = tuple(_parts(story, mode, provisioned=credentials == "made", one_hub=keep or ui))
+    parts = ((WORKER_SETUP, {"sets_up": True}),) if worker_setup else parts
     seconds = (pause or (UI_PAUSE if ui else timedelta())).total_seconds()
     played: list[ScenarioResult] = []
     with ExitStack() as opened:

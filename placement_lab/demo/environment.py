@@ -3,7 +3,7 @@ The environment of the demo: the embedded hub, the stand-ins and the controller,
 
 The controller is the real one; all components use the hub's HTTP API. Stories with a job also have worker
 hubs, and the stand-in for Kueue connects to them. If credentials are provisioned, another stand-in simulates
-OCM's agents. For our dispatcher, the workers have queues with quota.
+OCM's agents. For our dispatcher, the workers have queues with quota; where they are set up, they are bare.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -26,6 +27,7 @@ from placement_ac.kube.login import Login
 from placement_lab.demo.reasons import Explainer
 from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_quota
 from placement_lab.demo.unsafe import UnsafeController
+from placement_lab.demo.worker_setup import NEW, SETUP_SETTINGS
 from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
@@ -38,6 +40,8 @@ CLUSTERS: Final = ("cluster1", "cluster2", "cluster3")
 """The clusters of samples/fleet that have a worker hub, where a job is shown."""
 SPEED: Final = 20.0
 """The factor by which the stand-in for Kueue is faster than Kueue."""
+AGENT_POLL_SECONDS: Final = 0.1
+"""How often the stand-in for OCM's work agents reads objects again; OCM: every 10 to 19 s."""
 PROVISIONING_SETTINGS: Final = {"credentials_provision": "managed-serviceaccount", "frameworks": "batch/job"}
 """The controller's settings if credentials are provisioned. The workers serve no other kind of job."""
 
@@ -114,7 +118,7 @@ class DemoEnvironment:
 
     `jobs`: start workers. `provisioned`: start workers, and let the controller provision their credentials.
     `removal_policy`: the controller's. `dispatched`: start workers with queues, and let our dispatcher
-    choose among them.
+    choose among them. `sets_up`: start bare workers, and have OCM put queues onto them.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class DemoEnvironment:
         provisioned: bool = False,
         removal_policy: RemovalPolicy = DRAIN,
         dispatched: bool = False,
+        sets_up: bool = False,
     ) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
@@ -131,9 +136,11 @@ class DemoEnvironment:
         self.provisioned = provisioned
         self._refresh: Callable[[str], None]
         quotas, queues = (_quotas(), (QUEUE4,)) if dispatched else ({}, ())
-        has_workers = jobs or provisioned or dispatched
-        self.fleet = WorkerFleet(CLUSTERS, quotas=quotas, queues=queues) if has_workers else None
-        self._dispatched = dispatched
+        has_workers = jobs or provisioned or dispatched or sets_up
+        names = (*CLUSTERS, NEW) if sets_up else CLUSTERS
+        fleet = partial(WorkerFleet, names, quotas=quotas, queues=queues, bare=sets_up)
+        self.fleet = fleet() if has_workers else None
+        self._dispatched, self._sets_up = dispatched, sets_up
         self.explainer: Explainer | None = None
         """Explains the choices of our dispatcher, if it nominates."""
         self.settings_file: Path | None = None
@@ -153,25 +160,28 @@ class DemoEnvironment:
         if self.fleet:
             self._stack.enter_context(self.fleet)
         kueue: str | StandInFactory = self._kueue if self.fleet else "kueue"
-        accounts: tuple[StandInFactory, ...] = (self._ocm_addons,) if self.provisioned else ()
+        agents: tuple[StandInFactory, ...] = (self._ocm_addons,) if self.provisioned else ()
+        agents += (self._work_agents,) if self._sets_up else ()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
         with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
             other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
-            if self.fleet and self._dispatched:  # the samples have no Secret for cluster1
+            if self.fleet and (self._dispatched or self._sets_up):  # the samples have no Secret for cluster1
                 other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
-        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *accounts, kueue)))
+        self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *agents, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
         settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
         settings |= PROVISIONING_SETTINGS if self.provisioned else {}
-        settings |= DISPATCH_SETTINGS if self._dispatched else {}
+        own = DISPATCH_SETTINGS if self._dispatched else SETUP_SETTINGS if self._sets_up else {}
+        settings |= own
         of_controller = Settings(kubeconfig=self.kubeconfig, **settings)
         if self._dispatched:
             self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
+        if own:
             self.settings_file = Path(folder) / "config.yaml"
-            spelt = {name.replace("_", "-"): value for name, value in DISPATCH_SETTINGS.items()}
+            spelt = {name.replace("_", "-"): value for name, value in own.items()}
             self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
         self._controller = ControllerThread(of_controller)
         self._stack.enter_context(self._controller)
@@ -187,6 +197,10 @@ class DemoEnvironment:
         accounts = self.fleet.ocm_addons(login)
         self._refresh = accounts.refresh
         return accounts
+
+    def _work_agents(self, login: Login) -> StandIn:
+        assert self.fleet  # noqa: S101  # a set-up implies workers
+        return self.fleet.work_agents(login, poll=AGENT_POLL_SECONDS)
 
     @property
     def workers(self) -> Mapping[str, Login]:

@@ -31,6 +31,7 @@ from kubectl_placement.status.model import (
     HeldRow,
     ListWrites,
     QueueRow,
+    QuotaWarning,
     UnfitRow,
     WorkloadRow,
 )
@@ -266,6 +267,7 @@ def test_the_keys_of_the_document_of_status() -> None:
         HeldRow,
         UnfitRow,
         ListWrites,
+        QuotaWarning,
     )
     assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
 

@@ -1,5 +1,6 @@
 """Every sample is a valid object of its CRD, and the samples fit together."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ import pytest
 import yaml
 
 from kubectl_placement.doctor.external_frameworks import VERBS
-from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
+from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE, ANNOTATION_TEMPLATE
+from placement_ac.core.api.decode import managed_cluster
 from placement_ac.core.api.quantities import milli
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.inputs.rights import ExternalFramework, parse_external, parse_release, policy_rules
+from placement_ac.core.worker_setup.template import rendered
 from placement_lab.standins import manifests
 from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.support import installation, kueue
@@ -31,6 +34,7 @@ BUILT_IN = {
     *((RBAC, kind) for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
 }
 STORY_4 = "dispatch/demo4"
+SETUP = "worker-setup"
 SETUP_2 = "multikueue-setup-demo2.yaml"
 SETUPS = {
     "jobset": "jobset/hub.yaml",
@@ -125,6 +129,7 @@ def of_kind(kind: str, *files: str) -> dict[str, dict[str, Any]]:
         ("demo1", "multikueue-setup-demo1.yaml", "multikueue-setup-demo1.yaml"),
         ("demo2", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml"),
         ("demo4", f"{STORY_4}/hub.yaml", f"{STORY_4}/hub.yaml"),
+        ("setup", f"{SETUP}/hub.yaml", f"{SETUP}/hub.yaml"),
         *((name, file, file) for name, file in SETUPS.items()),
     ],
 )
@@ -227,9 +232,55 @@ def test_the_worker_has_the_queues_of_the_hub_without_the_checks(name: str) -> N
         [item for item in manifests.load(manifests.samples() / files[name]) if item["kind"] in shared]
         for files in (SETUPS, WORKERS)
     )
-    for item in hub:
+    for item in (*hub, *worker):
         item.get("spec", {}).pop("admissionChecksStrategy", None)
+        if item["kind"] == "ClusterQueue":  # the next test compares it
+            item["spec"].pop("resourceGroups")
     assert worker == hub
+
+
+@pytest.mark.parametrize("name", SETUPS)
+def test_the_quota_of_the_hub_is_the_sum_of_the_workers(name: str) -> None:
+    hub, worker = (
+        {resource: milli(amount) for resource, amount in quota_of(queue).items()}
+        for file in (SETUPS[name], WORKERS[name])
+        for queue in of_kind("ClusterQueue", file).values()
+    )
+    clusters = 2 if file_of_federation(name) else 3
+    assert hub == {resource: clusters * (amount or 0) for resource, amount in worker.items()}
+
+
+def file_of_federation(name: str) -> bool:
+    """Whether a set-up is one of two federations, of two clusters each."""
+    return SETUPS[name].startswith("federations/")
+
+
+def test_the_template_of_the_worker_set_up_makes_the_queue_of_the_hub() -> None:
+    fleet = [managed_cluster(one, with_allocatable=True) for one in of_kind("ManagedCluster").values()]
+    labelled = [replace(one, labels={**one.labels, "accelerator": "nvidia-tesla-t4"}) for one in fleet]
+    [text] = of_kind("ConfigMap", f"{SETUP}/template.yaml")["queues-setup"]["data"].values()
+    made = [rendered(text, cluster) for cluster in labelled]
+    [check] = (
+        one
+        for name, one in of_kind("AdmissionCheck", f"{SETUP}/hub.yaml").items()
+        if name == "placement-setup"
+    )
+    assert check["metadata"]["annotations"] == {ANNOTATION_TEMPLATE: "queues-setup"}
+    hub = of_kind("ClusterQueue", f"{SETUP}/hub.yaml")["cluster-queue-setup"]
+    [wanted, *there] = [
+        {resource: milli(amount) or 0 for resource, amount in quota_of(queue).items()}
+        for queue in (hub, *(one for objects in made for one in objects if one["kind"] == "ClusterQueue"))
+    ]
+    sums = {resource: sum(one[resource] for one in there) for resource in wanted}
+    assert all(total / 2 <= wanted[resource] <= total for resource, total in sums.items())
+    assert len(there) == 3
+
+
+@pytest.mark.parametrize("file", ["job", "job-large"])
+def test_a_job_goes_to_the_queue_of_the_worker_set_up(file: str) -> None:
+    [job] = manifests.load(manifests.samples() / SETUP / f"{file}.yaml")
+    queues = of_kind("LocalQueue", f"{SETUP}/hub.yaml")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] in queues
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,21 @@ class BareStage:
         hub = self.stage.fleet.hubs[cluster]
         hub.faults.add("GET", "^/apis/kueue.x-k8s.io", status=404, times=1_000_000)
 
+    def install_kueue(self, cluster: str, release: str) -> None:
+        """Create the Deployment of Kueue's manager on a worker."""
+        worker = self._workers[cluster]
+        worker.namespace("kueue-system")
+        labels = {"control-plane": "controller-manager"}
+        manager = {"name": "manager", "image": f"registry.k8s.io/kueue/kueue:v{release}"}
+        pods = {"metadata": {"labels": labels}, "spec": {"containers": [manager]}}
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "kueue-controller-manager"},
+            "spec": {"selector": {"matchLabels": labels}, "template": pods},
+        }
+        worker.ask("POST", "/apis/apps/v1/namespaces/kueue-system/deployments", body)
+
     def reported(self, cluster: str, kind: str, name: str) -> Mapping[str, Any]:
         """Return the feedback of OCM on an object in the cluster's ManifestWork."""
         reports = ((self.work(cluster) or {}).get("status") or {})["resourceStatus"]["manifests"]

@@ -212,10 +212,14 @@ def _kind_label(group: str, plural: str, version: str = "") -> str:
     return ".".join(part for part in (plural, version, group) if part)
 
 
+def tag_of(image: str) -> str:
+    """Return the tag of an image; "" if it has none."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+
+
 def release_of(deployment: Obj) -> str:
     """Return the release in the tag of a Deployment's image, else in its label; "" when neither has one."""
     containers = get_list(deployment, "spec", "template", "spec", "containers")
     managers = [container for container in containers if container.get("name") == "manager"] or containers
-    images = (get_str(manager, "image").partition("@")[0].rpartition("/")[2] for manager in managers)
-    tags = (image.partition(":")[2] for image in images)
+    tags = (tag_of(get_str(manager, "image")) for manager in managers)
     return next(filter(parse_release, (*tags, get_str(deployment, "metadata", "labels", LABEL_RELEASE))), "")

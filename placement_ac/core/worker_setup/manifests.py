@@ -73,12 +73,13 @@ def _from_template(inputs: WorkerSetupInputs, name: str) -> list[Body]:
     if text is None or inputs.managed_cluster is None:
         raise TemplateProblem(
             f"create {where} with the key {TEMPLATE_KEY}, or correct the annotation {ANNOTATION_TEMPLATE} or"
-            " --worker-setup-template: it does not exist"
+            " --worker-setup-template: it does not exist",
+            name,
         )
     try:
         return rendered(text, inputs.managed_cluster)
     except TemplateProblem as problem:
-        raise TemplateProblem(f"in {TEMPLATE_KEY} of {where}, {problem}") from None
+        raise TemplateProblem(f"in {TEMPLATE_KEY} of {where}, {problem}", name) from None
 
 
 def _local_queues(inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Iterable[Body]) -> Iterator[Body]:
@@ -89,7 +90,8 @@ def _local_queues(inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Itera
     if queue.name not in names and len(names) != 1:
         raise TemplateProblem(
             f"in {CONFIG_MAP.kind} {inputs.kueue_namespace}/{queue.template}, make ClusterQueue {queue.name},"
-            f" or one ClusterQueue alone: it makes {len(names)}"
+            f" or one ClusterQueue alone: it makes {len(names)}",
+            queue.template,
         )
     target = queue.name if queue.name in names else names[0]
     for namespace, name in queue.local_queues:

@@ -19,12 +19,13 @@ from placement_ac.core.api.constants import (
     MANIFEST_WORK,
     SETUP_NAME,
 )
-from placement_ac.core.api.fields import format_time, get_list
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.objects import ManagedCluster, ManifestKey, ManifestWork
 from placement_ac.core.inputs.state import Body, Since, SinceKind
 from placement_ac.core.inputs.worker_setup import WorkerSetupInputs
 from placement_ac.core.plan.diff import Apply, Delete, Phase, body_of, is_same
 from placement_ac.core.worker_setup.manifests import since_of, wanted_setup, with_kept, work_spec
+from placement_ac.core.worker_setup.queues_there import manifests_in
 from placement_ac.core.worker_setup.template import TemplateProblem
 
 UNNEEDED: Final = Since(SinceKind.SETUP_UNNEEDED)
@@ -75,8 +76,7 @@ def _plan_removal(inputs: WorkerSetupInputs) -> SetupPlan:
     left = inputs.policy.retention - inputs.ages.get(UNNEEDED, 0.0)
     if left > 0:
         return SetupPlan(lasting=frozenset({UNNEEDED}), requeue_after=left)
-    present = get_list(work.spec, "workload", "manifests")
-    written = [dict(manifest) for manifest in present if manifest.get("kind") != "Deployment"]
+    written = [dict(manifest) for manifest in manifests_in(work)]
     spec = work_spec(written, work, inputs.kueue_namespace, leaving=True)
     before = {ANNOTATION_ALLOCATABLE: work.meta.annotations.get(ANNOTATION_ALLOCATABLE, "")}
     annotations = before | _as_annotation(work.added)

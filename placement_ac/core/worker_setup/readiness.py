@@ -6,19 +6,20 @@ Pure. An object that exists and is somebody else's counts: it is there, and stay
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Final
 
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
-    DEPLOYMENT,
+    CONFIG_MAP,
     KUEUE,
     LOCAL_QUEUE,
     MANIFEST_WORK,
     OCM_WORK,
     SETUP_NAME,
 )
-from placement_ac.core.api.fields import Obj, get_list
+from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import ManifestKey, ManifestState, ManifestWork
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.state import Body
@@ -29,6 +30,7 @@ from placement_ac.core.worker_setup.manifests import (
     key_of_manifest,
     wanted_setup,
 )
+from placement_ac.core.worker_setup.queues_there import manifests_in
 from placement_ac.core.worker_setup.template import TemplateProblem
 
 _NO_KIND: Final = re.compile(r"doesn't have a resource type|no matches for kind")
@@ -37,12 +39,35 @@ _QUOTED_MAX: Final = 300
 _NOT_REPORTED: Final = ManifestState()
 
 
+class NotReady(Enum):
+    """Why a worker is not ready, by the fix that it needs."""
+
+    NO_WORK_API = auto()
+    NO_MANAGED_CLUSTER = auto()
+    NOT_WRITTEN = auto()
+    """The API server of the hub has refused the ManifestWork."""
+    TEMPLATE = auto()
+    TAKEN = auto()
+    """Somebody else's ManifestWork has the name."""
+    NOT_CREATED = auto()
+    NO_REPORT = auto()
+    """OCM's work agent has reported nothing."""
+    NO_KUEUE = auto()
+    NOT_APPLIED = auto()
+    NOT_ACTIVE = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class SetupState:
     """`problem`: why the cluster is not ready, the fix first; "": it is. `remarks`: what else there is."""
 
     problem: str = ""
     remarks: tuple[str, ...] = ()
+    why: NotReady | None = None
+    about: ManifestKey | None = None
+    """The object on the worker, or the template, that the problem is about."""
+    others: tuple[ManifestKey, ...] = ()
+    """The objects on the worker that stay as somebody else has set them."""
 
 
 READY: Final = SetupState()
@@ -53,23 +78,26 @@ def setup_state(inputs: WorkerSetupInputs) -> SetupState:
     if not inputs.policy.enabled or not inputs.queues:
         return READY
     if not inputs.policy.served:
-        return SetupState(f"install OCM's work API: this hub serves no {MANIFEST_WORK.plural}.{OCM_WORK}")
+        text = f"install OCM's work API: this hub serves no {MANIFEST_WORK.plural}.{OCM_WORK}"
+        return SetupState(text, why=NotReady.NO_WORK_API)
     if inputs.managed_cluster is None:
-        return SetupState(
-            f"wait for OCM's next decision, or let {inputs.cluster} join: it has no ManagedCluster"
-        )
+        text = f"wait for OCM's next decision, or let {inputs.cluster} join: it has no ManagedCluster"
+        return SetupState(text, why=NotReady.NO_MANAGED_CLUSTER)
     if inputs.error:
-        return SetupState(inputs.error)
+        return SetupState(inputs.error, why=NotReady.NOT_WRITTEN)
     try:
         wanted = wanted_setup(inputs) if inputs.policy.wanted_known else ()
     except TemplateProblem as problem:
-        return SetupState(str(problem), (str(problem),))
+        template = (CONFIG_MAP.kind, inputs.kueue_namespace, problem.template) if problem.template else None
+        return SetupState(str(problem), (str(problem),), NotReady.TEMPLATE, template)
     work = inputs.work
     if work and not work.ours and not work.handed_over:
-        return SetupState(f"delete {_where(inputs)}: someone else created it")
+        return SetupState(f"delete {_where(inputs)}: someone else created it", why=NotReady.TAKEN)
     if work is None or work.meta.deleting:
-        return SetupState(f"wait: {_where(inputs)} is being created")
-    return SetupState(next(_problems(inputs, work), ""), tuple(_remarks(inputs, wanted, work)))
+        return SetupState(f"wait: {_where(inputs)} is being created", why=NotReady.NOT_CREATED)
+    others = tuple(key for key in _written(work) if _is_anothers(work.states.get(key, _NOT_REPORTED)))
+    remarks = tuple(_remarks(inputs, wanted, work, others))
+    return replace(next(_problems(inputs, work), READY), remarks=remarks, others=others)
 
 
 def _where(inputs: WorkerSetupInputs) -> str:
@@ -77,34 +105,43 @@ def _where(inputs: WorkerSetupInputs) -> str:
 
 
 def _written(work: ManifestWork) -> dict[ManifestKey, Obj]:
-    """Return what a ManifestWork puts onto the worker; Kueue's Deployment is only read."""
-    manifests = ((key_of_manifest(one), one) for one in get_list(work.spec, "workload", "manifests"))
-    return {key: manifest for key, manifest in manifests if key[0] != DEPLOYMENT.kind}
+    """Return what a ManifestWork puts onto the worker."""
+    return {key_of_manifest(one): one for one in manifests_in(work)}
 
 
-def _problems(inputs: WorkerSetupInputs, work: ManifestWork) -> Iterator[str]:
+def _problems(inputs: WorkerSetupInputs, work: ManifestWork) -> Iterator[SetupState]:
     """Yield what keeps the worker from being ready, the first step first."""
     if not work.states:
-        yield f"wait, or see that OCM's work agent runs there: it has not reported on {_where(inputs)} yet"
+        yield SetupState(
+            f"wait, or see that OCM's work agent runs there: it has not reported on {_where(inputs)} yet",
+            why=NotReady.NO_REPORT,
+        )
     for key in _written(work):
-        state, name = work.states.get(key, _NOT_REPORTED), _label(key)
-        if state.applied is None:
-            yield f"wait: OCM's work agent has not applied {name} yet"
-        elif state.applied is False and not _is_anothers(state):
-            message = state.message[:_QUOTED_MAX]
-            if _NO_KIND.search(state.message):
-                yield f"install Kueue there: it serves no {key[0]}.{KUEUE} ({message})"
-            else:
-                yield f"let OCM's work agent apply {name} there: {message}"
-        elif state.available is not True:
-            yield f"wait: {name} is not there yet"
-        elif state.values.get(ACTIVE) == "False":
-            yield f"see why Kueue there does not use {name}: it is not active"
+        state = work.states.get(key, _NOT_REPORTED)
+        if found := _problem(key, state):
+            yield SetupState(found[1], why=found[0], about=key)
+
+
+def _problem(key: ManifestKey, state: ManifestState) -> tuple[NotReady, str] | None:
+    """Return why an object is not ready on the worker; None: it is."""
+    name = _label(key)
+    if state.applied is None:
+        return NotReady.NO_REPORT, f"wait: OCM's work agent has not applied {name} yet"
+    if state.applied is False and not _is_anothers(state):
+        message = state.message[:_QUOTED_MAX]
+        if _NO_KIND.search(state.message):
+            return NotReady.NO_KUEUE, f"install Kueue there: it serves no {key[0]}.{KUEUE} ({message})"
+        return NotReady.NOT_APPLIED, f"let OCM's work agent apply {name} there: {message}"
+    if state.available is not True:
+        return NotReady.NO_REPORT, f"wait: {name} is not there yet"
+    if state.values.get(ACTIVE) == "False":
+        return NotReady.NOT_ACTIVE, f"see why Kueue there does not use {name}: it is not active"
+    return None
 
 
 def _is_anothers(state: ManifestState) -> bool:
     """Whether the object is there, and somebody has set what we want otherwise."""
-    return state.available is True and "conflict" in state.message
+    return state.applied is False and state.available is True and "conflict" in state.message
 
 
 def _label(key: ManifestKey) -> str:
@@ -112,11 +149,12 @@ def _label(key: ManifestKey) -> str:
     return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
-def _remarks(inputs: WorkerSetupInputs, wanted: Iterable[Body], work: ManifestWork) -> Iterator[str]:
+def _remarks(
+    inputs: WorkerSetupInputs, wanted: Iterable[Body], work: ManifestWork, others: Iterable[ManifestKey]
+) -> Iterator[str]:
     present = _written(work)
-    states = ((key, work.states.get(key, _NOT_REPORTED)) for key in present)
-    if others := [_label(key) for key, state in states if state.applied is False and _is_anothers(state)]:
-        yield f"{joined(others)} on the worker stays as somebody else has set it"
+    if labels := [_label(key) for key in others]:
+        yield f"{joined(labels)} on the worker stays as somebody else has set it"
     queues = {(LOCAL_QUEUE.kind, *name) for queue in inputs.queues for name in queue.local_queues}
     if kept := [_label(key) for key in present if key[0] == LOCAL_QUEUE.kind and key not in queues]:
         yield f"{joined(kept)} on the worker stays while it has jobs"

@@ -35,7 +35,11 @@ _FACTOR: Final = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
 
 
 class TemplateProblem(Exception):
-    """Its text says what to correct, and in which line."""
+    """Its text says what to correct, and in which line. `template`: the ConfigMap; "": the hub's queues."""
+
+    def __init__(self, text: str, template: str = "") -> None:
+        super().__init__(text)
+        self.template = template
 
 
 def rendered(text: str, cluster: ManagedCluster) -> list[Body]:
