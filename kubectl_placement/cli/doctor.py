@@ -71,7 +71,7 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
     problems = fold(findings)
     count = levels(problems)
     document = {
-        "findings": [_entry(one, cause) for one, cause in zip(findings, causes_of(findings), strict=True)],
+        "findings": [_entry(*pair) for pair in zip(findings, causes_of(findings), strict=True)],
         "summary": {level.lower(): number for level, number in count.items()},
     }
     emit(form, document, lambda _: doctor_table(problems))
@@ -98,10 +98,10 @@ def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, 
     return examine_hub(_setup(where, read_once(where, KINDS)))
 
 
-def _setup(where: HubSource, found: HubReading) -> HubSetup:
-    one, is_given = found.controller, where.config is not None
-    namespace = where.controller_namespace or found.controller_namespace
-    return HubSetup(found.view, one.deployment, one.problem, namespace, is_given, one.lease)
+def _setup(where: HubSource, reading: HubReading) -> HubSetup:
+    settings, is_given = reading.controller, where.config is not None
+    namespace = where.controller_namespace or reading.controller_namespace
+    return HubSetup(reading.view, settings.deployment, settings.problem, namespace, is_given, settings.lease)
 
 
 async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, ...]:
@@ -112,7 +112,7 @@ async def _on_hub(client: Client, where: HubSource, wanted: WorkerOptions | None
 
 async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> HubReading:
     """Read the hub, with all that doctor needs of the installations of the controller and of Kueue."""
-    found = await read_hub(client, where, wanted)
-    whole = found.dump.with_kinds_of(await read_installations(client, found))
+    reading = await read_hub(client, where, wanted)
+    whole = reading.dump.with_kinds_of(await read_installations(client, reading))
     whole = replace(whole, release=await client.release())
-    return await with_setup_inputs(client, replace(found, view=replace(found.view, dump=whole)))
+    return await with_setup_inputs(client, replace(reading, view=replace(reading.view, dump=whole)))

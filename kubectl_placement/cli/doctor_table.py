@@ -17,12 +17,12 @@ _INDENT: Final = " " * 6
 def doctor_table(problems: Sequence[FoldedFinding]) -> Iterator[Text]:
     """Yield the lines."""
     wide = max((len(problem.finding.check) for problem in problems), default=0)
-    for one in problems:
-        check, message = f"  {one.finding.check:<{wide}}  ", one_line(one.finding.message)
-        yield Text.assemble((f"{one.level:<4}", _COLOURS[one.level]), f"{check}{message}")
-        if one.finding.fix:
-            yield Text(prompt(one.finding.fix), style="cyan")
-        yield from (Text(f"{_INDENT}{one_line(line)}", "dim") for line in _follow_up(one))
+    for problem in problems:
+        check, message = f"  {problem.finding.check:<{wide}}  ", one_line(problem.finding.message)
+        yield Text.assemble((f"{problem.level:<4}", _COLOURS[problem.level]), f"{check}{message}")
+        if problem.finding.fix:
+            yield Text(prompt(problem.finding.fix), style="cyan")
+        yield from (Text(f"{_INDENT}{one_line(line)}", "dim") for line in _follow_up(problem))
     yield Text(summary_text(levels(problems)))
 
 
@@ -33,8 +33,8 @@ def prompt(fix: str) -> str:
 
 def levels(problems: Sequence[FoldedFinding]) -> Mapping[Level, int]:
     """Return how many problems there are of each level; what follows from one does not count."""
-    found = [problem.level for problem in problems]
-    return {level: found.count(level) for level in Level}
+    all_levels = [problem.level for problem in problems]
+    return {level: all_levels.count(level) for level in Level}
 
 
 def summary_text(count: Mapping[Level, int]) -> str:
@@ -49,10 +49,10 @@ def summary_text(count: Mapping[Level, int]) -> str:
 
 def _follow_up(problem: FoldedFinding) -> Iterator[str]:
     """Yield a line for each finding that follows, and one for all that are only unknown."""
-    for one in problem.follows:
-        if one.check == problem.finding.check and not one.is_unknown:
-            yield f"also: {one.message}"
-        elif not one.is_unknown:
-            yield f"so: {one.check}: {one.message}"
-    if unknown := dict.fromkeys(one.check for one in problem.follows if one.is_unknown):
+    for finding in problem.follows:
+        if finding.check == problem.finding.check and not finding.is_unknown:
+            yield f"also: {finding.message}"
+        elif not finding.is_unknown:
+            yield f"so: {finding.check}: {finding.message}"
+    if unknown := dict.fromkeys(finding.check for finding in problem.follows if finding.is_unknown):
         yield f"so unknown: {', '.join(unknown)}"

@@ -83,8 +83,8 @@ def _check(check_status: CheckStatus) -> Text:
 
 def _placement(check_status: CheckStatus) -> Text:
     name = f"Placement {check_status.placement}" if check_status.placement else "no Placement"
-    found = check_status.config or NOT_KNOWN
-    config = "no MultiKueueConfig" if check_status.config == "" else f"MultiKueueConfig {found}"
+    config_name = check_status.config or NOT_KNOWN
+    config = "no MultiKueueConfig" if check_status.config == "" else f"MultiKueueConfig {config_name}"
     users = f", used by {', '.join(check_status.users)}" if check_status.users else ""
     says = f"  {check_status.placement_says}" if check_status.placement_says else ""
     return Text.assemble(
@@ -127,10 +127,10 @@ def _number(value: int | None, otherwise: str = NOT_KNOWN) -> Cell:
 
 
 def _credential(row: ClusterRow, _: datetime) -> Cell:
-    one = row.credential
-    if not one.kind:
-        return Cell("none" if one.known else NOT_KNOWN)
-    return _plain(one.kind + ("" if one.known else f" {NOT_KNOWN}"))
+    credential = row.credential
+    if not credential.kind:
+        return Cell("none" if credential.known else NOT_KNOWN)
+    return _plain(credential.kind + ("" if credential.known else f" {NOT_KNOWN}"))
 
 
 def _expires(row: ClusterRow, now: datetime) -> Cell:

@@ -136,13 +136,13 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
     checks = [check for check in setup.view.checks if check.multikueue]
     existing = sorted(name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG))
     ours = list(setup.checks_by_placement)
-    for one in checks:
-        if one.config not in (*existing, *ours):
+    for check in checks:
+        if check.config not in (*existing, *ours):
             yield fail(
-                f"AdmissionCheck {one.meta.name} names MultiKueueConfig {one.config or '(none)'}, which does "
-                "not exist: no check of ours names a Placement of that name",
-                _set_parameters(one, MULTIKUEUE_CONFIG, _placements_beside(setup, one), ours or existing),
-                label(one.meta.name),
+                f"AdmissionCheck {check.meta.name} names MultiKueueConfig {check.config or '(none)'}, which "
+                "does not exist: no check of ours names a Placement of that name",
+                _set_parameters(check, MULTIKUEUE_CONFIG, _placements_beside(setup, check), ours or existing),
+                label(check.meta.name),
             )
     names = joined(check.meta.name for check in checks)
     yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
@@ -168,11 +168,11 @@ def queue_checks(setup: HubSetup) -> Iterator[Finding]:
         yield from _not_combined(queue, checks)
         yield from _without_gate(setup, queue, checks)
         yield from _gate_for_some_flavors(queue, checks)
-        for one in () if missing else unsent:
+        for check in () if missing else unsent:
             yield warn(
-                f"ClusterQueue {name_of(queue)} lists our check {one.meta.name}, but no multikueue check: "
+                f"ClusterQueue {name_of(queue)} lists our check {check.meta.name}, but no multikueue check: "
                 "no job is sent",
-                _add_multikueue_check(setup, queue, one.placement),
+                _add_multikueue_check(setup, queue, check.placement),
             )
     yield ok(f"{count_text(len(queues), 'ClusterQueue')} with checks")
 
@@ -197,12 +197,12 @@ def _without_gate(setup: HubSetup, queue: Object, checks: list[Check]) -> Iterat
     """Yield the multikueue checks of a queue with a list of ours, if our check is not among its checks."""
     gates = setup.checks_by_placement
     guarded = {check.placement for check in checks if check.ours}
-    for one in checks:
-        if one.config in gates.keys() - guarded:
+    for check in checks:
+        if check.config in gates.keys() - guarded:
             yield warn(
-                f"ClusterQueue {name_of(queue)} lists {one.meta.name} without our check {gates[one.config]}: "
-                "a job may run twice when a cluster leaves",
-                _list_check(queue, gates[one.config]),
+                f"ClusterQueue {name_of(queue)} lists {check.meta.name} without our check "
+                f"{gates[check.config]}: a job may run twice when a cluster leaves",
+                _list_check(queue, gates[check.config]),
             )
 
 
@@ -217,11 +217,11 @@ def _not_combined(queue: Object, checks: list[Check]) -> Iterator[Finding]:
             f"{edit}keep one of {joined(senders)}",
             about,
         )
-    for one in sorted(flavors_left_out(queue).keys() & {*senders}):
+    for sender in sorted(flavors_left_out(queue).keys() & {*senders}):
         yield fail(
-            f"{about} lists the multikueue check {one} with onFlavors: Kueue allows it only for all flavors, "
-            "so it admits nothing",
-            f"{edit}remove onFlavors of {one}",
+            f"{about} lists the multikueue check {sender} with onFlavors: Kueue allows it only for all "
+            "flavors, so it admits nothing",
+            f"{edit}remove onFlavors of {sender}",
             about,
         )
     provisioning = sorted(check.meta.name for check in checks if check.controller == PROVISIONING_CONTROLLER)
@@ -272,7 +272,7 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
 def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
     placements = setup.checks_by_placement
     checks = {check.meta.name for check in setup.view.checks if check.ours or check.config in placements}
-    queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if checks & checks_listed(one)]
+    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks & checks_listed(queue)]
     for queue in queues:
         name, active = name_of(queue), active_of(queue)
         fix = f"kubectl describe clusterqueue {name}"

@@ -15,7 +15,7 @@ from kubectl_placement.doctor.kueue import (
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
     CREDENTIALS,
-    NOT_FOUND,
+    NO_DEPLOYMENT,
     HubKueue,
 )
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
@@ -142,7 +142,7 @@ def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
     if not kueue.access_providers:
         yield ok("Kueue has no access provider")
     elif kueue.deployment is None:
-        yield NOT_FOUND
+        yield NO_DEPLOYMENT
     else:
         yield from (_plugin_finding(kueue, provider) for provider in kueue.access_providers)
 

@@ -28,9 +28,9 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
     placements = _placements(setup)
     for placement in placements:
         yield from _unbound(setup, placement)
-    labels = joined("/".join(key_of(one)) for one in placements)
-    found = f"cluster sets are bound for {labels}{_not_bound(setup, placements)}"
-    yield ok(found if labels else "no check of ours names a Placement")
+    labels = joined("/".join(key_of(placement)) for placement in placements)
+    message = f"cluster sets are bound for {labels}{_not_bound(setup, placements)}"
+    yield ok(message if labels else "no check of ours names a Placement")
 
 
 @hub_rule(
@@ -57,15 +57,15 @@ def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
 def _placements(setup: HubSetup) -> list[Object]:
     """Return the Placements that checks of ours name, each once, in the order of the checks."""
     names = dict.fromkeys(check.placement for check in setup.view.our_checks if check.placement)
-    found = (setup.view.placement(name) for name in names)
-    return [one for one in found if one is not None]
+    placements = (setup.view.placement(name) for name in names)
+    return [placement for placement in placements if placement is not None]
 
 
 def _bound(setup: HubSetup, placement: Object) -> list[str]:
     """Return the sets that are bound in a Placement's namespace."""
     namespace, _ = key_of(placement)
-    found = (binding for binding in setup.dump.of(SET_BINDING) if key_of(binding)[0] == namespace)
-    return [get_str(one, "spec", "clusterSet") or name_of(one) for one in found]
+    bindings = (binding for binding in setup.dump.of(SET_BINDING) if key_of(binding)[0] == namespace)
+    return [get_str(binding, "spec", "clusterSet") or name_of(binding) for binding in bindings]
 
 
 def _not_bound(setup: HubSetup, placements: list[Object]) -> str:
@@ -81,7 +81,7 @@ def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
     namespace, name = key_of(placement)
     label = f"Placement {namespace}/{name}"
     bound, wanted = _bound(setup, placement), get_strs(placement, "spec", "clusterSets")
-    missing = [one for one in wanted if one not in bound]
+    missing = [set_name for set_name in wanted if set_name not in bound]
     if not bound:
         yield fail(
             f"no cluster set is bound in namespace {namespace}: {label} selects nothing"
@@ -108,14 +108,14 @@ def _unbound(setup: HubSetup, placement: Object) -> Iterator[Finding]:
 def _also(setup: HubSetup, sets: list[str], placement: Object) -> str:
     """Return which other Placements would select from sets that are bound: those that name none."""
     namespace, _ = key_of(placement)
-    found = (one for one in setup.dump.of(PLACEMENT) if key_of(one)[0] == namespace and one is not placement)
-    others = joined(key_of(one)[1] for one in found if not get_strs(one, "spec", "clusterSets"))
+    there = (obj for obj in setup.dump.of(PLACEMENT) if key_of(obj)[0] == namespace and obj is not placement)
+    others = joined(key_of(obj)[1] for obj in there if not get_strs(obj, "spec", "clusterSets"))
     more = f" (once bound, Placement {others}, which names no set, selects from it as well)"
     return more if sets and others else ""
 
 
 def _bind(namespace: str, sets: list[str]) -> str:
-    bindings = (manifest(SET_BINDING, one, {"clusterSet": one}, namespace=namespace) for one in sets)
+    bindings = (manifest(SET_BINDING, name, {"clusterSet": name}, namespace=namespace) for name in sets)
     return HUB.apply(*bindings)
 
 

@@ -136,7 +136,7 @@ def without_flag(args: list[str], flag: str) -> list[str]:
 
 
 def _subject(user: str) -> dict[str, str]:
-    if found := _ACCOUNT.fullmatch(user):
-        return {"kind": "ServiceAccount", "namespace": found[1], "name": found[2]}
+    if match := _ACCOUNT.fullmatch(user):
+        return {"kind": "ServiceAccount", "namespace": match[1], "name": match[2]}
     name = user if _USER.fullmatch(user) else "USER"
     return {"apiGroup": CLUSTER_ROLE.group, "kind": "User", "name": name}

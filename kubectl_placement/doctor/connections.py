@@ -196,10 +196,10 @@ def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str
     access = {
         (SECRET.kind, name): server_and_user(setup.dump.find(SECRET, name, namespace)) for name in secrets
     }
-    found: dict[tuple[str, ...], list[str]] = {}
-    for one in objects:
-        found.setdefault(access.get(one.source) or one.source, []).append(one.meta.name)
-    return found
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for obj in objects:
+        groups.setdefault(access.get(obj.source) or obj.source, []).append(obj.meta.name)
+    return groups
 
 
 RULES: Final = (credentials, credential_expiry, connections, shared_connections)

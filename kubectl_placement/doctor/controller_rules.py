@@ -103,8 +103,8 @@ def controller_settings(setup: HubSetup) -> Iterator[Finding]:
 
 def _mounted_settings(setup: HubSetup) -> str:
     """Return the name of the ConfigMap in the Deployment whose settings are in use."""
-    found = (deployment for deployment in deployments(setup.dump) if _label(deployment) == setup.controller)
-    return next(map(config_map_name, found), MANAGED_BY)
+    matches = (deployment for deployment in deployments(setup.dump) if _label(deployment) == setup.controller)
+    return next(map(config_map_name, matches), MANAGED_BY)
 
 
 @hub_rule(
@@ -115,11 +115,11 @@ def _mounted_settings(setup: HubSetup) -> str:
 def one_controller(setup: HubSetup) -> Iterator[Finding]:
     wanted = filter(_is_wanted, deployments(setup.dump))
     # The Deployment whose settings are in use is first.
-    running = sorted(wanted, key=lambda one: (_label(one) != setup.controller, _label(one)))
-    for one in running[1:]:
+    running = sorted(wanted, key=lambda obj: (_label(obj) != setup.controller, _label(obj)))
+    for obj in running[1:]:
         yield warn(
-            f"Deployment {_label(one)} also runs the controller, beside {_label(running[0])}: keep one",
-            f"kubectl scale {_words(one)} --replicas=0",
+            f"Deployment {_label(obj)} also runs the controller, beside {_label(running[0])}: keep one",
+            f"kubectl scale {_words(obj)} --replicas=0",
         )
     yield from setup.unknown(DEPLOYMENT)
     yield ok(f"Deployment {_label(running[0])} alone" if running else "there is none")
@@ -131,19 +131,19 @@ def one_controller(setup: HubSetup) -> Iterator[Finding]:
     "kubectl create clusterrolebinding NAME --clusterrole=ROLE --serviceaccount=ACCOUNT",
 )
 def controller_rights(setup: HubSetup) -> Iterator[Finding]:
-    found = next(iter(deployments(setup.dump)), None)
-    if found is None:
+    deployment = next(iter(deployments(setup.dump)), None)
+    if deployment is None:
         yield ok("there is no Deployment of the controller")
         return
     if unknown := setup.unknown(kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
         yield from unknown
         return
-    namespace, _ = key_of(found)
-    account = get_str(found, "spec", "template", "spec", "serviceAccountName") or "default"
+    namespace, _ = key_of(deployment)
+    account = get_str(deployment, "spec", "template", "spec", "serviceAccountName") or "default"
     missing = missing_permissions(rules_of(setup.dump, namespace, account), KUEUE, NEEDED)
     subject = f"ServiceAccount {namespace}/{account}, the controller's"
     if missing:
-        yield fail(f"{subject}, may not {joined(missing, '; ')}", _bind(setup, found, account))
+        yield fail(f"{subject}, may not {joined(missing, '; ')}", _bind(setup, deployment, account))
     else:
         yield ok(f"{subject}, has its rights")
 
@@ -206,13 +206,13 @@ def _show(setup: HubSetup) -> str:
 
 
 def _start(setup: HubSetup) -> str:
-    found = next(iter(deployments(setup.dump)), None)
+    deployment = next(iter(deployments(setup.dump)), None)
     if setup.is_embedded:
         return "placement-ac run"
-    if found is None:
+    if deployment is None:
         return INSTALL
-    where = _words(found)
-    if not _is_wanted(found):
+    where = _words(deployment)
+    if not _is_wanted(deployment):
         return f"kubectl scale {where} --replicas=2"
     return f"kubectl rollout restart {where} && kubectl rollout status {where}"
 

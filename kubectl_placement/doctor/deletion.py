@@ -36,9 +36,8 @@ MAY_RUN_TWICE: Final = (
     CLUSTER_QUEUE,
 )
 def check_deletion(setup: HubSetup) -> Iterator[Finding]:
-    names = {
-        one.meta.name for one in setup.view.checks if one.ours or one.config in setup.checks_by_placement
-    }
+    ours = setup.checks_by_placement
+    names = {check.meta.name for check in setup.view.checks if check.ours or check.config in ours}
     for check in setup.dump.of(ADMISSION_CHECK):
         if name_of(check) in names and is_terminating(check):
             yield _held(setup, check)
@@ -48,7 +47,7 @@ def check_deletion(setup: HubSetup) -> Iterator[Finding]:
 def _held(setup: HubSetup, check: Object) -> Finding:
     name, since = name_of(check), get_str(check, "metadata", "deletionTimestamp")
     finalizers = get_strs(check, "metadata", "finalizers")
-    queues = [one for one in setup.dump.of(CLUSTER_QUEUE) if name in checks_listed(one)]
+    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if name in checks_listed(queue)]
     holders = f"finalizer {joined(finalizers)}" if finalizers else "no finalizer"
     message = f"AdmissionCheck {name} is being deleted since {since}, held by {holders}"
     about = f"AdmissionCheck {name}"
@@ -82,7 +81,7 @@ def _removals(queue: Object, check: str) -> Iterator[dict[str, str]]:
     """Yield the steps of the patch, for each of Kueue's two fields that lists the check."""
     for path in (("spec", "admissionChecks"), ("spec", "admissionChecksStrategy", "admissionChecks")):
         entries = get_value(queue, *path)
-        names = [one.get("name") if isinstance(one, dict) else one for one in _list(entries)]
+        names = [entry.get("name") if isinstance(entry, dict) else entry for entry in _list(entries)]
         if check in names:
             place = f"/{'/'.join(path)}/{names.index(check)}"
             is_text = isinstance(_list(entries)[names.index(check)], str)

@@ -27,7 +27,7 @@ def dispatch_profiles(setup: HubSetup) -> Iterator[Finding]:
         return
     profile = setup.settings.dispatch_profile
     yield from _judged("dispatch-profile", profile, setup.set_setting("dispatch_profile", RANKED))
-    ours = {one.meta.name for one in setup.view.our_checks}
+    ours = {check.meta.name for check in setup.view.our_checks}
     for check in setup.dump.of(ADMISSION_CHECK):
         name, profile = name_of(check), get_str(check, "metadata", "annotations", ANNOTATION_DISPATCH_PROFILE)
         if name in ours and profile:

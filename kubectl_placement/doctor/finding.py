@@ -76,7 +76,7 @@ class DoctorRule(Generic[S]):
 
     def findings(self, setup: S) -> Iterator[Finding]:
         """Yield the problems; if there are none, the OK findings."""
-        found = tuple(self.evaluate(setup))
-        problems = tuple(one for one in found if one.level is not Level.OK)
-        for problem in problems or found:
+        findings = tuple(self.evaluate(setup))
+        problems = tuple(finding for finding in findings if finding.level is not Level.OK)
+        for problem in problems or findings:
             yield replace(problem, check=self.check)

@@ -33,17 +33,17 @@ NAMED: Final = 3
 )
 def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
     kueue = setup.kueue
-    found = {} if kueue.clears_ttl else dict(sorted(_short_lived(setup)))
-    if found:
-        named = list(found.items())[:NAMED]
+    jobs = {} if kueue.clears_ttl else dict(sorted(_short_lived(setup)))
+    if jobs:
+        named = list(jobs.items())[:NAMED]
         names = ["/".join(key) for key, _ in named]
-        more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-        number = count_text(len(found), "Job")
+        more = [f"{len(jobs) - NAMED} more"] if len(jobs) > NAMED else []
+        number = count_text(len(jobs), "Job")
         has_gate = kueue.release and TTL_GATE_SINCE.has(kueue.release) and not kueue.config_problem
         on_hub = [kueue.enable_gate(TTL_GATE)] if has_gate else [_patch(HUB, key) for key, _ in named]
         on_workers = [_patch(Kubectl(cluster), key) for key, cluster in named if cluster]
         yield warn(
-            warning_text(f"{number} ({joined([*names, *more])})", sent=any(found.values())),
+            warning_text(f"{number} ({joined([*names, *more])})", sent=any(jobs.values())),
             "\n".join((*on_hub, *on_workers)),
         )
     yield ok(

@@ -24,15 +24,15 @@ class FoldedFinding:
     @property
     def level(self) -> Level:
         """The worst level of them."""
-        return max((one.level for one in (self.finding, *self.follows)), key=_ORDER.index)
+        return max((finding.level for finding in (self.finding, *self.follows)), key=_ORDER.index)
 
 
 def fold(findings: Sequence[Finding]) -> tuple[FoldedFinding, ...]:
     """Return the findings that follow from no other, in order, each with those that follow from it."""
     roots = _roots(findings)
     return tuple(
-        FoldedFinding(one, tuple(_followers(findings, roots, place)))
-        for place, one in enumerate(findings)
+        FoldedFinding(finding, tuple(_followers(findings, roots, place)))
+        for place, finding in enumerate(findings)
         if roots[place] == place
     )
 
@@ -44,7 +44,7 @@ def causes_of(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _followers(findings: Sequence[Finding], roots: Sequence[int], root: int) -> Iterator[Finding]:
-    return (one for place, one in enumerate(findings) if roots[place] == root != place)
+    return (finding for place, finding in enumerate(findings) if roots[place] == root != place)
 
 
 def _roots(findings: Sequence[Finding]) -> list[int]:
@@ -61,18 +61,17 @@ def _roots(findings: Sequence[Finding]) -> list[int]:
 
 
 def _parent(findings: Sequence[Finding], place: int) -> int | None:
-    one = findings[place]
-    if one.level is Level.OK:
+    finding = findings[place]
+    if finding.level is Level.OK:
         return None
-    for cause in one.causes:
-        for other, found in _problems(findings):
-            if other != place and found.check == cause.check and cause.about in ("", found.about):
+    for cause in finding.causes:
+        for other, problem in _problems(findings):
+            if other != place and problem.check == cause.check and cause.about in ("", problem.about):
                 return other
-    same = (
-        other for other, found in _problems(findings) if other < place and one.fix and found.fix == one.fix
-    )
+    fix = finding.fix
+    same = (other for other, problem in _problems(findings) if other < place and fix and problem.fix == fix)
     return next(same, None)
 
 
 def _problems(findings: Iterable[Finding]) -> Iterator[tuple[int, Finding]]:
-    return ((place, one) for place, one in enumerate(findings) if one.level is not Level.OK)
+    return ((place, finding) for place, finding in enumerate(findings) if finding.level is not Level.OK)

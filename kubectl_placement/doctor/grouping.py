@@ -18,10 +18,10 @@ def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Findin
     `named`: a message about a single cluster begins with its name, too.
     """
     groups: dict[object, list[Finding]] = {}
-    for place, one in enumerate(findings):
-        alone = not one.cluster or one.level is Level.OK
-        key = (one.check, one.level, _of_any(one.message, one), _of_any(one.fix, one))
-        groups.setdefault(place if alone else key, []).append(one)
+    for place, finding in enumerate(findings):
+        alone = not finding.cluster or finding.level is Level.OK
+        key = (finding.check, finding.level, _of_any(finding.message, finding), _of_any(finding.fix, finding))
+        groups.setdefault(place if alone else key, []).append(finding)
     return tuple(_merged(group, named) for group in groups.values())
 
 
@@ -32,16 +32,16 @@ def _of_any(text: str, finding: Finding) -> str:
 
 def _merged(group: list[Finding], named: bool) -> Finding:
     first = group[0]
-    names = list(dict.fromkeys(one.cluster for one in group))
+    names = list(dict.fromkeys(finding.cluster for finding in group))
     if len(names) == 1:
         return replace(first, message=f"{first.cluster}: {first.message}") if named else first
-    abouts = {one.about for one in group}
+    abouts = {finding.about for finding in group}
     return replace(
         first,
         message=f"{', '.join(names)}: {_of_any(first.message, first)}",
         fix=_fix(group, names),
         about=first.about if len(abouts) == 1 else "",
-        causes=tuple(dict.fromkeys(cause for one in group for cause in one.causes)),
+        causes=tuple(dict.fromkeys(cause for finding in group for cause in finding.causes)),
         cluster="",
     )
 
@@ -50,5 +50,5 @@ def _fix(group: list[Finding], names: list[str]) -> str:
     """Return a loop over the clusters; the fixes one by one where a shell would not put the name in."""
     first = group[0]
     if "'" in first.fix or ANY not in (general := _of_any(first.fix, first)):
-        return "\n".join(dict.fromkeys(one.fix for one in group if one.fix))
+        return "\n".join(dict.fromkeys(finding.fix for finding in group if finding.fix))
     return f"for {ANY} in {shlex.join(names)}; do {general.replace(ANY, f'${{{ANY}}}')}; done"

@@ -15,7 +15,7 @@ from kubectl_placement.doctor.commands import (
     WATCH_CACHES_FAIL,
 )
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
-from kubectl_placement.doctor.kueue import NOT_FOUND
+from kubectl_placement.doctor.kueue import NO_DEPLOYMENT
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.doctor.stored_versions import stored_in_old, stored_versions
 from kubectl_placement.hub.kinds import CRD
@@ -82,8 +82,8 @@ def kueue_deployment(setup: HubSetup) -> Iterator[Finding]:
         if unknown := setup.unknown(DEPLOYMENT, namespaces=[namespace]):
             yield from unknown
             return
-        message, fix = f"there is no Deployment of Kueue in namespace {namespace}", NOT_FOUND.fix
-        spaces = (key_of(one)[0] for one in kueue_deployments(setup.dump.of(DEPLOYMENT)))
+        message, fix = f"there is no Deployment of Kueue in namespace {namespace}", NO_DEPLOYMENT.fix
+        spaces = (key_of(obj)[0] for obj in kueue_deployments(setup.dump.of(DEPLOYMENT)))
         if other := next(spaces, None):
             message, fix = f"{message}; Kueue is in {other}", setup.set_setting("kueue_namespace", other)
         yield setup.settings_failure(message, fix)
@@ -108,7 +108,7 @@ def kueue_release(setup: HubSetup) -> Iterator[Finding]:
     kueue, release = setup.kueue, setup.kueue.release
     migrate_first = [Cause(stored_versions.check)] if stored_in_old(setup.dump.of(CRD)) else []
     if kueue.deployment is None and release is None:
-        yield NOT_FOUND
+        yield NO_DEPLOYMENT
     elif release is None:
         yield warn("unknown: neither image nor label of Kueue's Deployment names a release", kueue.show_image)
     elif not KEEPS_JOBS.has(release):

@@ -64,7 +64,7 @@ GATES: Final = {
 MANAGER: Final = "placement-ac-doctor"
 """A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
 _APPLY: Final = f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f -"
-NOT_FOUND: Final = unknown(
+NO_DEPLOYMENT: Final = unknown(
     "Kueue's Deployment was not found",
     f"kubectl get deployments -A -l {KUEUE_SELECTOR}",
     "kueue-deployment",
@@ -184,7 +184,7 @@ class HubKueue:
     def access_providers(self) -> list[Obj]:
         """The access providers, under either name of the list."""
         return [
-            one for key in (ACCESS, CREDENTIALS) for one in get_list(self.multikueue, "clusterProfile", key)
+            raw for key in (ACCESS, CREDENTIALS) for raw in get_list(self.multikueue, "clusterProfile", key)
         ]
 
     # -- its feature gates

@@ -10,7 +10,7 @@ from kubectl_placement.doctor.kueue import (
     DEFAULT_FRAMEWORKS,
     FILE,
     MULTIKUEUE,
-    NOT_FOUND,
+    NO_DEPLOYMENT,
     HubKueue,
 )
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
@@ -38,7 +38,7 @@ def kueue_configuration(setup: HubSetup) -> Iterator[Finding]:
     kueue = setup.kueue
     label = f"ConfigMap {kueue.namespace}/{kueue.config_name}"
     if kueue.config_problem and kueue.deployment is None:
-        yield NOT_FOUND
+        yield NO_DEPLOYMENT
     elif kueue.config_problem:
         change = kueue.open_config(f"{FILE}: {API_VERSIONS[0]}")
         yield fail(f"{label} {kueue.config_problem}", change if kueue.config_map else kueue.create_config())

@@ -13,7 +13,7 @@ from kubectl_placement.doctor.kueue import (
     CONFIG_MAP_NAME,
     GATES,
     MERGE_PATCH_GATE,
-    NOT_FOUND,
+    NO_DEPLOYMENT,
     ORDER_GATE,
     REUSE_LIMITS_GATE,
     HubKueue,
@@ -56,7 +56,7 @@ _EFFECTS: Final = {
     "the gates of Kueue that change something here: their values, where these are from, and what follows; the"
     " controller knows those on which rights depend",
     "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_KUEUE_FEATURE_GATES=GATE=true",
-    unknown=lambda setup: setup.unknown_config() or ([] if setup.kueue.deployment else [NOT_FOUND]),
+    unknown=lambda setup: setup.unknown_config() or ([] if setup.kueue.deployment else [NO_DEPLOYMENT]),
 )
 def kueue_gates(setup: HubSetup) -> Iterator[Finding]:
     yield from _unknown_to_controller(setup)
@@ -133,7 +133,7 @@ def _unknown_to_controller(setup: HubSetup) -> Iterator[Finding]:
     ]
     if wrong:
         right = {gate: f"{gate}={str(value).lower()}" for gate, value, _ in wrong}
-        kept = [one for one in settings.kueue_feature_gates if one.partition("=")[0] not in right]
+        kept = [gate for gate in settings.kueue_feature_gates if gate.partition("=")[0] not in right]
         which = "; ".join(
             f"{gate} is {'on' if value else 'off'} {_source(kueue, gate)}, and the controller counts it as"
             f" {'off' if value else 'on'} (with it, accounts on workers need {rights})"

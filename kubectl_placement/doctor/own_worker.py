@@ -55,8 +55,8 @@ def _why_it_is_the_hub(setup: HubSetup, cluster: str, source: object) -> str:
     if cluster == LABEL:
         return "by its name"
     if isinstance(source, CredentialSource) and source.kind == SECRET.kind and setup.dump.server:
-        found = server_and_user(setup.dump.find(SECRET, source.name, setup.kueue_namespace))
-        if found and found[0].rstrip("/") == setup.dump.server.rstrip("/"):
+        access = server_and_user(setup.dump.find(SECRET, source.name, setup.kueue_namespace))
+        if access and access[0].rstrip("/") == setup.dump.server.rstrip("/"):
             return f"its credentials are for {setup.dump.server}"
     return ""
 

@@ -86,8 +86,8 @@ def name_taken(setup: HubSetup) -> Iterator[Finding]:
     taken = {}
     for placement in setup.checks_by_placement:
         snapshot, targets = setup.view.snapshot(placement), setup.view.targets(placement)
-        existing = snapshot.objects.clusters
-        clusters = ((MULTIKUEUE_CLUSTER, existing.get(one.name), one.cluster) for one in targets.to_list)
+        there = snapshot.objects.clusters
+        clusters = ((MULTIKUEUE_CLUSTER, there.get(entry.name), entry.cluster) for entry in targets.to_list)
         for kind, obj, cluster in ((MULTIKUEUE_CONFIG, snapshot.objects.config, ""), *clusters):
             label = "" if obj and is_shared(obj.meta.name, cluster) else placement
             if obj and is_taken(obj, label, cluster):

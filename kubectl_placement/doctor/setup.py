@@ -94,9 +94,9 @@ class HubSetup:
                 for version in get_list(definition, "spec", "versions")
                 if version.get("served")
             )
-        found = self.dump.served.get(kind)
-        if found and (self.dump.live or not self.knows(CRD)):
-            return (found.version,)
+        resource = self.dump.served.get(kind)
+        if resource and (self.dump.live or not self.knows(CRD)):
+            return (resource.version,)
         return () if self.dump.live or self.knows(CRD) else None
 
     # -- objects that could not be read
@@ -110,7 +110,7 @@ class HubSetup:
     def missing_right(self, kind: Kind, namespace: str = "") -> MissingRight | None:
         """Return the missing right to list it; None if there is none."""
         wanted = (kind, namespace)
-        return next((one for one in self.dump.missing if (one.kind, one.namespace) == wanted), None)
+        return next((right for right in self.dump.missing if (right.kind, right.namespace) == wanted), None)
 
     def unknown(self, *kinds: Kind, namespaces: Collection[str] = ("",)) -> tuple[Finding, ...]:
         """Return a warning for each of these kinds that could not be read."""
@@ -197,8 +197,8 @@ class HubSetup:
         """Return the command that changes a setting of the controller: its flag if used, else a variable."""
         namespace, _, deployment = self.controller.partition("/")
         flag = f"--{name.replace('_', '-')}"
-        found = self.dump.find(DEPLOYMENT, deployment, namespace)
-        for container in get_list(found, "spec", "template", "spec", "containers"):
+        raw = self.dump.find(DEPLOYMENT, deployment, namespace)
+        for container in get_list(raw, "spec", "template", "spec", "containers"):
             args = get_strs(container, "args")
             if any(arg.partition("=")[0] == flag for arg in args):
                 changed = {
@@ -206,7 +206,7 @@ class HubSetup:
                     "args": [*without_flag(args, flag), f"{flag}={value}"],
                 }
                 return patch_pods(self.controller_words, {"containers": [changed]})
-        if self.is_embedded and found is None:
+        if self.is_embedded and raw is None:
             return f"placement-ac run {flag}={shlex.quote(value)}"
         return f"kubectl set env {self.controller_words} {PREFIX}{name.upper()}={shlex.quote(value)}"
 

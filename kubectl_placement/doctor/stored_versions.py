@@ -34,7 +34,7 @@ FIX: Final = f"bash {_SCRIPT} && kubectl patch crd NAME {shlex.join(_PATCH)}"
 
 def stored_in_old(definitions: Iterable[Object]) -> list[str]:
     """Return the names of Kueue's CRDs of which objects may be stored in the old version."""
-    return [name for name, one in _of_kueue(definitions).items() if OLD in _stored(one)]
+    return [name for name, crd in _of_kueue(definitions).items() if OLD in _stored(crd)]
 
 
 def stored_version_findings(
@@ -70,7 +70,7 @@ def stored_versions(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _of_kueue(definitions: Iterable[Object]) -> dict[str, Object]:
-    return {name_of(one): one for one in definitions if name_of(one) in KUEUE_CRDS}
+    return {name_of(crd): crd for crd in definitions if name_of(crd) in KUEUE_CRDS}
 
 
 def _stored(definition: Object) -> list[str]:
@@ -80,7 +80,7 @@ def _stored(definition: Object) -> list[str]:
 def _has(definition: Object, version: str, field: str) -> bool:
     """Whether a version of a CRD has that field set."""
     versions = get_list(definition, "spec", "versions")
-    return any(one.get("name") == version and one.get(field) is True for one in versions)
+    return any(entry.get("name") == version and entry.get(field) is True for entry in versions)
 
 
 def _migrate(kubectl: Kubectl, names: Iterable[str], *, is_served: bool) -> str:

@@ -56,15 +56,15 @@ def _placing_times(setup: HubSetup) -> Iterator[float]:
     """
     ours = {check.meta.name for check in setup.view.our_checks}
     kueues = {check.meta.name for check in setup.view.checks if check.multikueue}
-    for one in map(workload, setup.dump.of(WORKLOAD)):
-        since, until = _ready_since(one, ours), _ready_since(one, kueues)
+    for job in map(workload, setup.dump.of(WORKLOAD)):
+        since, until = _ready_since(job, ours), _ready_since(job, kueues)
         if since is not None and until is not None and until >= since:
             yield until - since
 
 
-def _ready_since(one: Workload, checks: Collection[str]) -> float | None:
+def _ready_since(job: Workload, checks: Collection[str]) -> float | None:
     """Return when the last of these checks became Ready, in seconds since 1970."""
-    states = [state for state in one.check_states if state.check in checks]
+    states = [state for state in job.check_states if state.check in checks]
     times = [state.since.timestamp() for state in states if state.state == READY and state.since]
     return max(times) if times and len(times) == len(states) else None
 

@@ -99,7 +99,7 @@ class WorkerInspection:
     target: WorkerTarget
     access_problem: AccessProblem | None = None
     problem: str = ""
-    found: WorkerFindings | None = None
+    findings: WorkerFindings | None = None
     objects: Mapping[Kind, Answer] = field(default_factory=dict)
     """Of INSPECTED_KINDS and DEFINITION_KINDS."""
     foreign_jobs: tuple[ForeignJob, ...] | Unknown = ()
@@ -124,9 +124,9 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
             jobs.setdefault(row.name, {}).update(dict.fromkeys(waiting.get(row.cluster_object, ())))
     return tuple(
         WorkerTarget(
-            name, credentials[name], tuple(found[key] for key in sorted(found)), tuple(jobs[name])[:MOST_JOBS]
+            name, credentials[name], tuple(table[key] for key in sorted(table)), tuple(jobs[name])[:MOST_JOBS]
         )
-        for name, found in sorted(queues.items())
+        for name, table in sorted(queues.items())
     )
 
 
@@ -140,8 +140,8 @@ def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable 
 def _expected_queues(setup: HubSetup, check_status: CheckStatus) -> Iterator[ExpectedQueue]:
     for queue in check_status.queues:
         flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
-        found = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
-        flavor = next((name for name, one in found if get_value(one, "spec", "topologyName")), "")
+        pairs = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
+        flavor = next((name for name, raw in pairs if get_value(raw, "spec", "topologyName")), "")
         for label in queue.local_queues or ():
             namespace, _, name = label.partition("/")
             yield ExpectedQueue(namespace, name, queue.name, flavor)
@@ -186,25 +186,25 @@ class InspectedWorker:
         return source if isinstance(source, CredentialSource) else default
 
     @property
-    def found(self) -> WorkerFindings:
+    def findings(self) -> WorkerFindings:
         """Empty if it was not inspected."""
-        return self.inspection.found or _NOTHING
+        return self.inspection.findings or _NOTHING
 
     @cached_property
     def release(self) -> KueueRelease | None:
         """The release of its Kueue."""
-        release = self.found.kueue_version
+        release = self.findings.kueue_version
         return None if isinstance(release, Unknown) else parse_release(release)
 
     @cached_property
     def unknown(self) -> Mapping[Kind, Unknown]:
         """The kinds of INSPECTED_KINDS and DEFINITION_KINDS that could not be listed."""
-        found = self.inspection.objects.items()
-        return {kind: answer for kind, answer in found if isinstance(answer, Unknown)}
+        answers = self.inspection.objects.items()
+        return {kind: answer for kind, answer in answers if isinstance(answer, Unknown)}
 
     def knows(self, *kinds: Kind) -> bool:
         """Whether the present and the expected objects of these kinds are known; of none: if inspected."""
-        if self.inspection.found is None or self.unknown.keys() & kinds:
+        if self.inspection.findings is None or self.unknown.keys() & kinds:
             return False
         return not kinds or all(map(self.setup.knows, FROM_HUB))
 
@@ -212,21 +212,21 @@ class InspectedWorker:
     def definitions(self) -> tuple[Object, ...]:
         """Kueue's CRDs, as far as they could be read."""
         answers = (self.inspection.objects.get(kind, ()) for kind in DEFINITION_KINDS)
-        return tuple(one for answer in answers if not isinstance(answer, Unknown) for one in answer)
+        return tuple(obj for answer in answers if not isinstance(answer, Unknown) for obj in answer)
 
     @cached_property
     def objects(self) -> Mapping[Kind, Mapping[Key, Object]]:
         """The objects of INSPECTED_KINDS by (namespace, name); none of a kind that is unknown."""
         answers = {kind: self.inspection.objects.get(kind, ()) for kind in INSPECTED_KINDS}
         return {
-            kind: {} if isinstance(answer, Unknown) else {key_of(one): one for one in answer}
+            kind: {} if isinstance(answer, Unknown) else {key_of(obj): obj for obj in answer}
             for kind, answer in answers.items()
         }
 
     def manifest(self, kind: Kind, name: str, spec: Mapping[str, Any], namespace: str = "") -> Object:
         """Return an object of a Kueue kind, in the version of the hub, else the newest served one."""
         versions = {
-            one.version for one in self.found.served if (one.group, one.plural) == (KUEUE, kind.plural)
+            crd.version for crd in self.findings.served if (crd.group, crd.plural) == (KUEUE, kind.plural)
         }
         hub = self.setup.dump.served.get(kind)
         wanted = (*([hub.version] if hub else ()), *KUEUE_VERSIONS)
@@ -243,12 +243,12 @@ class InspectedWorker:
     def in_use(self) -> Mapping[str, ExpectedQueue]:
         """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
         queues = self.objects[LOCAL_QUEUE]
-        found: dict[str, ExpectedQueue] = {}
+        table: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
             name = get_str(queues.get(wanted.key), "spec", "clusterQueue")
-            if is_dns_name(name) and (name not in found or (wanted.flavor and not found[name].flavor)):
-                found[name] = wanted
-        return found
+            if is_dns_name(name) and (name not in table or (wanted.flavor and not table[name].flavor)):
+                table[name] = wanted
+        return table
 
     def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
         """Yield the ClusterQueues in use that exist."""

@@ -127,11 +127,11 @@ def _run_again(worker: InspectedWorker) -> str:
 def kueue(worker: InspectedWorker) -> Iterator[Finding]:
     hub, release = worker.setup.kueue.release, worker.release
     install = worker.kubectl.install_kueue(hub)
-    if release is None and not any(one.plural == WORKLOAD.plural for one in worker.found.served):
+    if release is None and not any(resource.plural == WORKLOAD.plural for resource in worker.findings.served):
         # It may be no worker at all: the admin decides whether it gets Kueue.
         named = f"--field-selector=metadata.name={KUEUE_MANAGER}"
         install = worker.kubectl.run("get", "deployments", "-A", named)
-    problems = tuple(fitness.workload_problems(worker.found, worker.setup.worker_requirements))
+    problems = tuple(fitness.workload_problems(worker.findings, worker.setup.worker_requirements))
     for problem in problems:
         yield fail(problem, install)
     if not problems and release and hub and release[:2] < hub[:2]:
@@ -157,9 +157,9 @@ def stored_versions(worker: InspectedWorker) -> Iterator[Finding]:
 )
 def jobs(worker: InspectedWorker) -> Iterator[Finding]:
     kinds = worker.setup.worker_requirements.kinds
-    crds = (f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.found, kinds))
+    crds = (f"{kind.plural}.{kind.group}" for kind in fitness.missing_kinds(worker.findings, kinds))
     copy = commands.copy_crds(worker.cluster, *crds)
-    for problem in fitness.kind_problems(worker.found, kinds):
+    for problem in fitness.kind_problems(worker.findings, kinds):
         message = f"{problem}; the CRD lets Kueue connect, and the controller of the kind runs the jobs"
         yield fail(message, copy)
     yield ok("it serves the job kinds that the hub's Kueue sends")
@@ -175,20 +175,20 @@ def same_names(worker: InspectedWorker) -> Iterator[Finding]:
     if isinstance(foreign_jobs, fitness.Unknown):
         yield warn(f"unknown: {foreign_jobs.why}", _run_again(worker))
         return
-    for found in foreign_jobs:
-        job = found.job
+    for foreign_job in foreign_jobs:
+        job = foreign_job.job
         kind = f"{job.resource.of.plural}.{job.resource.of.group}"
         show = worker.kubectl.run("get", kind, "-n", job.namespace, job.name, "-o", "yaml")
-        yield fail(found.problem, show) if found.has_quota else warn(found.problem, show)
+        yield fail(foreign_job.problem, show) if foreign_job.has_quota else warn(foreign_job.problem, show)
     yield ok(f"none of {len(worker.target.jobs)} jobs that wait for it has the name of another one there")
 
 
 @worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
 def rights(worker: InspectedWorker) -> Iterator[Finding]:
     grant = worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules)
-    for problem in fitness.rights_problems(worker.found, worker.setup.worker_requirements.rights):
+    for problem in fitness.rights_problems(worker.findings, worker.setup.worker_requirements.rights):
         yield fail(problem, grant)
-    for warning in fitness.preemption_warnings(worker.found):
+    for warning in fitness.preemption_warnings(worker.findings):
         yield warn(warning, grant)
     yield ok("the account has the rights that MultiKueue needs")
 
@@ -196,15 +196,15 @@ def rights(worker: InspectedWorker) -> Iterator[Finding]:
 @worker_rule("worker-reads", "the account may read the objects of the checks below", _APPLY)
 def reads(worker: InspectedWorker) -> Iterator[Finding]:
     answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
-    if isinstance(worker.found.kueue_version, fitness.Unknown):
-        answers["the release of Kueue"] = worker.found.kueue_version
+    if isinstance(worker.findings.kueue_version, fitness.Unknown):
+        answers["the release of Kueue"] = worker.findings.kueue_version
     if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
         yield warn(
-            f"unknown, because the account of {worker.found.account} may not read it: {', '.join(denied)}",
+            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
             worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
-    others += fitness.unknowns(replace(worker.found, kueue_version=""))
+    others += fitness.unknowns(replace(worker.findings, kueue_version=""))
     for why in dict.fromkeys(others):
         yield warn(f"unknown: {why}", _run_again(worker))
     yield ok("everything could be read")
@@ -224,13 +224,14 @@ def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
 @worker_rule("worker-queues", "the hub's LocalQueues exist", _APPLY, LOCAL_QUEUE)
 def queues(worker: InspectedWorker) -> Iterator[Finding]:
     expected = worker.target.queues
-    reachable = (one for one in expected if worker.has_namespace(one.namespace))
-    if missing := [one for one in reachable if one.key not in worker.objects[LOCAL_QUEUE]]:
+    reachable = (queue for queue in expected if worker.has_namespace(queue.namespace))
+    if missing := [queue for queue in reachable if queue.key not in worker.objects[LOCAL_QUEUE]]:
         yield fail(
-            f"LocalQueues {joined(one.label for one in missing)} are missing: their jobs cannot run there",
-            worker.kubectl.apply(*(_local_queue(worker, one) for one in missing)),
+            f"LocalQueues {joined(queue.label for queue in missing)} are missing: their jobs cannot "
+            "run there",
+            worker.kubectl.apply(*(_local_queue(worker, queue) for queue in missing)),
         )
-    yield ok(f"LocalQueues {joined(one.label for one in expected) or '(none needed)'}")
+    yield ok(f"LocalQueues {joined(queue.label for queue in expected) or '(none needed)'}")
 
 
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
@@ -324,7 +325,7 @@ def _without_topology(
     hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
     if known and not with_topology:
         present = get_dict(worker.flavor(known[0]), "spec")
-        fields = [one for one in ("nodeLabels", "topologyName") if one in hub and not present.get(one)]
+        fields = [key for key in ("nodeLabels", "topologyName") if key in hub and not present.get(key)]
         yield fail(
             f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
             worker.kubectl.patch("resourceflavor", known[0], {field: hub[field] for field in fields}),

@@ -109,4 +109,4 @@ class WorkerInspector:
         named = {
             kind: raw if isinstance(raw, Unknown) else with_valid_names(raw) for kind, raw in things.items()
         }
-        return WorkerInspection(target, found=findings, objects=named, foreign_jobs=foreign, user=user)
+        return WorkerInspection(target, findings=findings, objects=named, foreign_jobs=foreign, user=user)

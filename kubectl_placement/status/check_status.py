@@ -87,9 +87,9 @@ class _CheckReader:
         """None: the check names no Placement, or the selection is unknown."""
         if not self.check.placement or self.unknown:
             return None
-        seen = self.timed_snapshot
-        is_same = seen is self.snapshot
-        return self.view.targets(self.check.placement) if is_same else select_targets(seen)
+        snapshot = self.timed_snapshot
+        is_same = snapshot is self.snapshot
+        return self.view.targets(self.check.placement) if is_same else select_targets(snapshot)
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -129,10 +129,10 @@ class _CheckReader:
         return self.snapshot.hub.cluster_of(self.snapshot.name, name, self.kueue_object(name))
 
     def status(self) -> CheckStatus:
-        check, seen = self.check, self.snapshot
-        active, placement = check.active, seen.decisions.placement
+        check, snapshot = self.check, self.snapshot
+        active, placement = check.active, snapshot.decisions.placement
         observed = active.observed_generation if active else None
-        users = tuple(sorted(user.meta.name for user in seen.checks.multikueue))
+        users = tuple(sorted(user.meta.name for user in snapshot.checks.multikueue))
         return CheckStatus(
             name=check.meta.name,
             active=condition_status(active),
@@ -149,7 +149,7 @@ class _CheckReader:
             jobs=self.jobs,
             held=self._held,
             unfit=tuple(self._unfit()),
-            list_writes=self.events.writes(check.meta.name, seen),
+            list_writes=self.events.writes(check.meta.name, snapshot),
         )
 
     @property
@@ -205,13 +205,13 @@ class _CheckReader:
 
     def _rows(self) -> Iterator[ClusterRow]:
         """Yield the selected clusters, best first; then those that are listed but not selected."""
-        seen, others = self.snapshot, dict(self.listed)
+        snapshot, others = self.snapshot, dict(self.listed)
         if self.targets:
             others |= {step.name: step.cluster for step in self.targets.drain.steps}
-            for rank, one in enumerate(seen.decisions.clusters, 1):
-                name = seen.hub.multikueue_cluster_name(seen.name, one.cluster)
+            for rank, entry in enumerate(snapshot.decisions.clusters, 1):
+                name = snapshot.hub.multikueue_cluster_name(snapshot.name, entry.cluster)
                 others.pop(name, None)
-                yield self._row(one.cluster, name, rank, one)
+                yield self._row(entry.cluster, name, rank, entry)
         for name, cluster in others.items():
             yield self._row(cluster, name)
 
@@ -264,7 +264,7 @@ class _CheckReader:
         if not is_listed and rank is not None:
             return state, why
         held = self.held.get(cluster, "")
-        step = next((one for one in targets.drain.steps if one.name == name), None)
+        step = next((step for step in targets.drain.steps if step.name == name), None)
         unknown = self.view.dump.why_unknown(WORKLOAD)
         message = unknown or (step.message if step else "")
         stands_by = step is not None and step.state is DrainState.STANDING_BY and not unknown
@@ -274,15 +274,15 @@ class _CheckReader:
         return "standby" if stands_by else "draining", "; ".join(filter(None, (why, held, message)))
 
     def _credential(self, cluster: str, name: str) -> Credential:
-        seen, view = self.snapshot, self.view
+        credentials, view = self.snapshot.credentials, self.view
         if not view.credentials_known:
             obj = self.kueue_object(name)
             kind, source = obj.source if obj else ("", "")
             return Credential(_kind(kind), source, None, view.credentials_unknown, known=False)
-        found = seen.credentials.selected.get(cluster) or seen.credentials.unselected.get(cluster)
-        if isinstance(found, CredentialSource):
-            return Credential(found.kind, found.name, found.expires)
-        return Credential(problem=found.why if found else "")
+        credential = credentials.selected.get(cluster) or credentials.unselected.get(cluster)
+        if isinstance(credential, CredentialSource):
+            return Credential(credential.kind, credential.name, credential.expires)
+        return Credential(problem=credential.why if credential else "")
 
 
 def _kind(kind: str) -> Literal["Secret", "ClusterProfile", ""]:

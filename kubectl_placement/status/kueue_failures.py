@@ -19,8 +19,8 @@ _OUT_OF_SYNC: Final = re.compile(r'Remote workload on worker cluster "([^"]{1,25
 
 def missing_kind(message: str) -> ExternalFramework | None:
     """Return the job kind that a worker lacks, by its MultiKueueCluster's message; None: another problem."""
-    found = _NO_MATCH.search(message)
-    kind = parse_external(f"{found[1]}.{found[3]}.{found[2]}") if found else ""
+    match = _NO_MATCH.search(message)
+    kind = parse_external(f"{match[1]}.{match[3]}.{match[2]}") if match else ""
     return None if isinstance(kind, str) else kind
 
 
@@ -43,10 +43,10 @@ def sync_failure(workload: Object, cluster_of: Callable[[str], str]) -> str:
     entries = get_list(workload, "status", "admissionChecks")
     messages = [get_str(entry, "message") for entry in entries if entry.get("state") == RETRY]
     messages.append(get_str(condition_of(workload, "Evicted"), "message"))
-    found = next(filter(None, map(_OUT_OF_SYNC.search, messages)), None)
-    if found is None or get_str(workload, "status", "clusterName"):
+    match = next(filter(None, map(_OUT_OF_SYNC.search, messages)), None)
+    if match is None or get_str(workload, "status", "clusterName"):
         return ""
-    cluster = cluster_of(found[1])
+    cluster = cluster_of(match[1])
     return (
         f"compare the Job on {cluster} with the hub's: its copy there ended out of sync with it, because"
         " something on that worker changes or deletes Jobs, such as a webhook; Kueue sends it again"

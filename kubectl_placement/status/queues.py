@@ -28,8 +28,8 @@ class QueueIndex:
 
     def of(self, checks: Collection[str]) -> tuple[QueueRow, ...]:
         """Return the ClusterQueues that list any of `checks`, by name."""
-        found = {name_of(queue): queue for check in checks for queue in self._by_check.get(check, ())}
-        return tuple(self._row(found[name], checks) for name in sorted(found))
+        queues = {name_of(queue): queue for check in checks for queue in self._by_check.get(check, ())}
+        return tuple(self._row(queues[name], checks) for name in sorted(queues))
 
     def _row(self, queue: Object, checks: Collection[str]) -> QueueRow:
         active = active_of(queue)
@@ -47,11 +47,11 @@ class QueueIndex:
 
     @cached_property
     def _by_check(self) -> dict[str, list[Object]]:
-        found: dict[str, list[Object]] = {}
+        queues: dict[str, list[Object]] = {}
         for queue in self.dump.of(CLUSTER_QUEUE):
             for check in checks_listed(queue):
-                found.setdefault(check, []).append(queue)
-        return found
+                queues.setdefault(check, []).append(queue)
+        return queues
 
     @cached_property
     def _placed(self) -> Counter[str]:
@@ -66,11 +66,11 @@ class QueueIndex:
     @cached_property
     def _local(self) -> dict[str, list[str]]:
         """The LocalQueues of each ClusterQueue, as namespace/name."""
-        found: dict[str, list[str]] = {}
+        labels: dict[str, list[str]] = {}
         for queue in self.dump.of(LOCAL_QUEUE):
             label = f"{namespace_of(queue)}/{name_of(queue)}"
-            found.setdefault(get_str(queue, "spec", "clusterQueue"), []).append(label)
-        return found
+            labels.setdefault(get_str(queue, "spec", "clusterQueue"), []).append(label)
+        return labels
 
 
 def condition_status(condition: Condition | None) -> ConditionStatus:

@@ -67,9 +67,9 @@ def held_rows(
     `drain_reasons`: the clusters that leave → why they are still listed.
     """
     return tuple(
-        HeldRow(one.clusters, _reason(one.clusters, drain_reasons), one.number, one.since)
-        for one in held
-        if one.check == check
+        HeldRow(entry.clusters, _reason(entry.clusters, drain_reasons), entry.number, entry.since)
+        for entry in held
+        if entry.check == check
     )
 
 
@@ -113,7 +113,7 @@ class ListEvents:
         counts: dict[str, int] = {}
         for event in self._by_check.get(check, ()):
             first_and_last = _times(event)
-            recent = {one for one in first_and_last if self.now - one < HOUR}
+            recent = {time for time in first_and_last if self.now - time < HOUR}
             times |= recent
             what = get_str(event, "reason")
             is_whole = bool(recent) and recent == first_and_last
@@ -122,11 +122,11 @@ class ListEvents:
 
     @cached_property
     def _by_check(self) -> dict[str, list[Object]]:
-        found: dict[str, list[Object]] = {}
+        events: dict[str, list[Object]] = {}
         for event in self.dump.of(EVENT):
             if check := _check_of(event):
-                found.setdefault(check, []).append(event)
-        return found
+                events.setdefault(check, []).append(event)
+        return events
 
 
 def _check_of(event: Object) -> str:
@@ -143,7 +143,7 @@ def _times(event: Object) -> set[datetime]:
     """Return the first and the last time of an event."""
     first = get_time(event, "firstTimestamp") or get_time(event, "eventTime")
     last = get_time(event, "series", "lastObservedTime") or get_time(event, "lastTimestamp") or first
-    return {one for one in (first, last) if one}
+    return {time for time in (first, last) if time}
 
 
 def _count(event: Object) -> int:

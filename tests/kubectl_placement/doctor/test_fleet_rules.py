@@ -57,7 +57,7 @@ def worker(cluster: str, gpus: str, **spec: Any) -> WorkerInspection:
 
 def inspected(cluster: str, objects: Any) -> WorkerInspection:
     target = WorkerTarget(cluster, CredentialSource("Secret", cluster))
-    return WorkerInspection(target, found=WorkerFindings("Secret", frozenset()), objects=objects)
+    return WorkerInspection(target, findings=WorkerFindings("Secret", frozenset()), objects=objects)
 
 
 def unknown(cluster: str) -> WorkerInspection:

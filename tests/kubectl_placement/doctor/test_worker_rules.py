@@ -115,7 +115,7 @@ FOUND = WorkerFindings(
     frozenset((ServedKind("kueue.x-k8s.io", "v1beta2", "workloads"), ServedKind("batch", "v1", "jobs"))),
     kueue_version="v0.20.6",
 )
-HEALTHY = WorkerInspection(TARGET, found=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
+HEALTHY = WorkerInspection(TARGET, findings=FOUND, objects=dict.fromkeys(INSPECTED_KINDS, ()))
 
 
 def findings_of(visit: WorkerInspection) -> list[tuple[str, Level, str]]:
@@ -228,13 +228,13 @@ def test_the_versions_in_which_a_worker_stores_objects(
 
 def test_a_worker_without_kueue() -> None:
     served = frozenset((ServedKind("batch", "v1", "jobs"),))
-    visit = replace(HEALTHY, found=replace(FOUND, served=served))
+    visit = replace(HEALTHY, findings=replace(FOUND, served=served))
     message = "c1: install Kueue on the worker: it serves no Workloads"
     assert findings_of(visit) == [("worker-kueue", Level.FAIL, message)]
 
 
 def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
-    visit = replace(HEALTHY, found=replace(FOUND, kueue_version="v0.20.5"))
+    visit = replace(HEALTHY, findings=replace(FOUND, kueue_version="v0.20.5"))
     known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
     [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
     assert (found.check, found.level, found.message) == (
@@ -246,7 +246,7 @@ def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
 
 
 def test_no_fix_installs_a_kueue_that_breaks_watch_caches() -> None:
-    visit = replace(HEALTHY, found=replace(FOUND, kueue_version="v0.19.2"))
+    visit = replace(HEALTHY, findings=replace(FOUND, kueue_version="v0.19.2"))
     known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
     [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
     assert found.message == "c1: Kueue 0.19.2 there is older than 0.20.5 on the hub"
@@ -256,13 +256,13 @@ def test_no_fix_installs_a_kueue_that_breaks_watch_caches() -> None:
 def test_objects_are_migrated_before_kueue_is_upgraded() -> None:
     older = replace(FOUND, kueue_version="v0.19.2")
     objects = {**HEALTHY.objects, QUEUES: queues_stored_in("v1beta1", "v1beta2")}
-    found = findings_of(replace(HEALTHY, found=older, objects=objects))
+    found = findings_of(replace(HEALTHY, findings=older, objects=objects))
     assert [check for check, _, _ in found] == ["worker-stored-versions", "worker-kueue"]
 
 
 def test_an_account_that_may_not_open_preemption_gates_is_warned_of() -> None:
     found = replace(FOUND, rights={PREEMPTION_RIGHT: False})
-    [(check, level, message)] = findings_of(replace(HEALTHY, found=found))
+    [(check, level, message)] = findings_of(replace(HEALTHY, findings=found))
     assert (check, level) == ("worker-rights", Level.WARN)
     assert message.startswith(
         "c1: grant update workloads/status.kueue.x-k8s.io on the worker, in all namespaces"
@@ -273,7 +273,7 @@ def test_a_worker_whose_kueue_speaks_another_version() -> None:
     served = frozenset(
         (ServedKind("kueue.x-k8s.io", "v1beta1", "workloads"), ServedKind("batch", "v1", "jobs"))
     )
-    [(check, level, message)] = findings_of(replace(HEALTHY, found=replace(FOUND, served=served)))
+    [(check, level, message)] = findings_of(replace(HEALTHY, findings=replace(FOUND, served=served)))
     assert (check, level) == ("worker-kueue", Level.FAIL)
     assert message.startswith(
         "c1: update Kueue on the worker or on this hub: the worker serves Workloads in v1beta1"
