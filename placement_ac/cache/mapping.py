@@ -228,8 +228,7 @@ def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key
         check = tables.checks.get(("", name))
         placement = check.placement or check.config if check else ""
         if placement:
-            listed = (obj.cluster for obj in tables.multikueue_clusters.by("placement", placement))
-            yield from _clusters((*tables.selected_by(placement), *listed), tables)
+            yield from _clusters(tables.clusters_of(placement), tables)
 
 
 def _from_local_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:
