@@ -113,9 +113,8 @@ def _from_our_check(check: objects.Check) -> Key:
 def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
     if check.ours:
         yield _from_our_check(check)
-        selected = tables.selected_by(check.placement)
-        yield from _waiting_for_names(check.placement, selected, tables)
-        yield from _clusters(selected, tables)
+        yield from _waiting_for_names(check.placement, tables.selected_by(check.placement), tables)
+        yield from _clusters(tables.clusters_of(check.placement), tables)
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))

@@ -89,4 +89,6 @@ def test_a_cluster_that_drains_gets_what_changes_on_the_hub(hub: HubFacts, name:
     assert isinstance(write, Apply)
     manifests = write.body["spec"]["workload"]["manifests"]
     assert ("LocalQueue", "more") in [(one["kind"], one["metadata"]["name"]) for one in manifests]
+    annotations = {constants.ANNOTATION_TEMPLATE: "queues"}
+    assert CLUSTER in cache.put(constants.ADMISSION_CHECK, check(version=2, annotations=annotations))
     assert {owner["name"] for owner in write.body["metadata"]["ownerReferences"]} == {"check", "mk"}
