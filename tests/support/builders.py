@@ -19,7 +19,7 @@ from placement_ac.cache.tables import kinds_for
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CredentialMethod, Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
-from placement_ac.core.inputs.kinds import WATCHED_KINDS
+from placement_ac.core.inputs.kinds import SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
@@ -46,7 +46,7 @@ SHARED = HubFacts(naming="{cluster}")
 """A hub on which all Placements share a MultiKueueCluster for each cluster."""
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
-KINDS = {kind.kind: kind for kind in (*WATCHED_KINDS, constants.ACCOUNT, constants.PERMISSION)}
+KINDS = {kind.kind: kind for kind in (*WATCHED_KINDS, *SETUP_KINDS, constants.ACCOUNT, constants.PERMISSION)}
 
 
 def uid_of(kind: Kind, name: str) -> str:
