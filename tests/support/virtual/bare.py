@@ -29,7 +29,7 @@ class OwnJob:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """What Kueue counts on a worker: GPUs by ClusterQueue, and jobs by LocalQueue."""
+    """The counts of a worker's Kueue: GPUs by ClusterQueue, and jobs by LocalQueue."""
 
     gpus: Mapping[str, int]
     reserving: Mapping[tuple[str, str], int]
@@ -46,7 +46,7 @@ class BareWorker:
     def __init__(self, now: Callable[[], float], use: Callable[[], QueueUse]) -> None:
         self.objects: dict[Place, Obj] = {}
         self.by_hand: dict[Place, Obj] = {}
-        """What somebody else has made, as it is to stay."""
+        """Objects that somebody else has made, as they are to stay."""
         self.own: dict[str, OwnJob] = {}
         self.held = False
         self.on_change: list[Callable[[Place, Obj | None, Obj | None], None]] = []
