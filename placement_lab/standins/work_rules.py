@@ -100,7 +100,7 @@ class WorkRules:
         served = await worker.discover([KINDS[manifest["kind"]]])
         resource = served.get(KINDS[manifest["kind"]])
         conditions = _objects(before, "conditions")
-        meta = _meta(index, manifest, found=resource is not None)
+        meta = _meta(index, manifest, is_served=resource is not None)
         if resource is None:
             why = f'the server doesn\'t have a resource type "{manifest["kind"]}"'
             return {"resourceMeta": meta, "conditions": _applied(conditions, work, why, self._clock())}
@@ -154,7 +154,7 @@ def _place_of_meta(meta: Object) -> Place:
     return meta["kind"], meta.get("namespace", ""), meta["name"]
 
 
-def _meta(index: int, manifest: Object, *, found: bool) -> Object:
+def _meta(index: int, manifest: Object, *, is_served: bool) -> Object:
     kind = KINDS[manifest["kind"]]
     group, _, version = str(manifest["apiVersion"]).rpartition("/")
     meta = {
@@ -165,7 +165,7 @@ def _meta(index: int, manifest: Object, *, found: bool) -> Object:
         "name": name_of(manifest),
         "namespace": namespace_of(manifest),
     }
-    return meta | ({"resource": kind.plural} if found else {})
+    return meta | ({"resource": kind.plural} if is_served else {})
 
 
 def _config_for(work: Object, manifest: Object) -> Object:
