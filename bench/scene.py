@@ -135,7 +135,7 @@ def owned_by(decision: Object, placement: Object) -> Object:
 
 async def create(client: Client, *objects: Object) -> None:
     """Create objects and their status, in order; a PlacementDecision is owned by its Placement."""
-    kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
+    kinds = {kind.kind: kind for kind in (NAMESPACE, *QUEUES, *KINDS)}
     for obj in objects:
         kind, name = kinds[obj["kind"]], obj["metadata"]["name"]
         sent = await owned(client, obj) if kind is api.PLACEMENT_DECISION else obj
@@ -150,7 +150,8 @@ async def select(client: Client, placement: str, scores: Mapping[str, int]) -> N
 
 
 async def _write_status(client: Client, kind: api.Kind, name: str, status: Object) -> None:
-    await client.merge(newest(kind), name, {"status": status}, namespace=NS, subresource="status")
+    namespace = NS if kind.namespaced else None
+    await client.merge(newest(kind), name, {"status": status}, namespace=namespace, subresource="status")
 
 
 # -- the objects of a scene
@@ -259,6 +260,7 @@ KINDS: Final = (
     api.SECRET,
 )
 """The kinds of a scene, in order of deletion: causes first."""
+QUEUES: Final = (api.RESOURCE_FLAVOR, api.CLUSTER_QUEUE, api.LOCAL_QUEUE)
 IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES)
 """Kinds of which an unused hub has no objects."""
 

@@ -19,9 +19,8 @@ def complete(words: list[str]) -> str:
     One completion per line, its help after a tab; then `:` and a directive (kubectl: plugin completion).
     """
     *before, typed = words or [""]
-    found = ShellComplete(plugin, {}, plugin.name or "", _VARIABLE).get_completions(before, typed)
-    lines = [
-        f"{one.value}\t{one.help}" if one.help else str(one.value) for one in found if one.type == "plain"
-    ]
-    directive = next((_DIRECTIVES[one.type] for one in found if one.type in _DIRECTIVES), _NO_FILES)
+    items = ShellComplete(plugin, {}, plugin.name or "", _VARIABLE).get_completions(before, typed)
+    plain = [item for item in items if item.type == "plain"]
+    lines = [f"{item.value}\t{item.help}" if item.help else str(item.value) for item in plain]
+    directive = next((_DIRECTIVES[item.type] for item in items if item.type in _DIRECTIVES), _NO_FILES)
     return "\n".join([*lines, f":{directive}"])

@@ -37,23 +37,23 @@ def command(where: HubSource, output_file: Path | None) -> None:
     Values that may be secret are left out: those of Secrets and ConfigMaps, and variables of containers. The
     other commands read the file with --from-dump.
     """
-    found, namespaces = with_client(where, lambda client: _read(client, where))
-    if problem := missing_rights_text(found.missing):
+    dump, namespaces = with_client(where, lambda client: _read(client, where))
+    if problem := missing_rights_text(dump.missing):
         click.echo(f"missing rights: {problem}; the dump lacks these objects", err=True)
-    lists = [_list_of(found, kind, namespaces) for kind in ALL_KINDS if _is_written(found, kind)]
+    lists = [_list_of(dump, kind, namespaces) for kind in ALL_KINDS if _is_written(dump, kind)]
     write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
 
 
 async def _read(client: Client, where: HubSource) -> tuple[Dump, tuple[str, ...]]:
     """Return every kind, as `status` and `doctor` read it; and the namespaces of controller and Kueue."""
-    found = await read_hub(client, where, [kind for kind in ALL_KINDS if kind not in CONTROLLER_KINDS])
-    whole = found.dump.with_kinds_of(await read_installations(client, found))
-    return whole, installation_namespaces(found)
+    reading = await read_hub(client, where, [kind for kind in ALL_KINDS if kind not in CONTROLLER_KINDS])
+    whole = reading.dump.with_kinds_of(await read_installations(client, reading))
+    return whole, installation_namespaces(reading)
 
 
-def _is_written(found: Dump, kind: Kind) -> bool:
+def _is_written(dump: Dump, kind: Kind) -> bool:
     """Whether the dump has a list of the kind: it is known, or in part, if the commands cope with a part."""
-    return kind in found.served and (found.knows(kind) or (kind in SETTINGS_KINDS and bool(found.of(kind))))
+    return kind in dump.served and (dump.knows(kind) or (kind in SETTINGS_KINDS and bool(dump.of(kind))))
 
 
 def _list_of(dump: Dump, kind: Kind, namespaces: Collection[str]) -> Object:

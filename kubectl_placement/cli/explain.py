@@ -124,19 +124,19 @@ def command(
         return
     if wanted:
         raise click.UsageError("use --workers only with a workload")
-    found = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
-    require_served(found, NEEDED)
-    require_settings(found)
+    reading = read_all_namespaces(where, (*EXPLAIN_KINDS, LEASE))
+    require_served(reading, NEEDED)
+    require_settings(reading)
     try:
-        subject, checks = explain(found.view, words, check, where)
+        subject, checks = explain(reading.view, words, check, where)
     except SubjectNotFound:
-        require_readable(found, KINDS.values())
+        require_readable(reading, KINDS.values())
         raise
-    report_missing(found)
-    controller = controller_state(found.view)
+    report_missing(reading)
+    view, controller = reading.view, controller_state(reading.view)
     document = {"controller": controller, "subject": subject, "checks": checks}
-    emit(form, document, lambda wide: (*_controller(found.view, controller), *_shown(subject, checks, wide)))
-    exit_if_unreadable(found, READABLE)
+    emit(form, document, lambda wide: (*_controller(view, controller), *_shown(subject, checks, wide)))
+    exit_if_unreadable(reading, READABLE)
 
 
 def _explain_workload(
@@ -144,14 +144,14 @@ def _explain_workload(
 ) -> None:
     """Explain a Workload; `-n` is its namespace, and that of the Placements is the controller's."""
     require_hub(where, wanted)
-    found = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
-    require_served(found, SERVED_KINDS)
-    require_readable(found, (WORKLOAD,))
-    require_settings(found)
-    raw = find_workload(found.view, parse_subject(words, found.view).name, where.namespace)
-    report_missing(found)
-    view, notes = found.view, list[str]()
-    if may_run_again(where, found, raw):
+    reading = read_all_namespaces(replace(where, namespace=()), (*EXPLAIN_KINDS, LEASE))
+    require_served(reading, SERVED_KINDS)
+    require_readable(reading, (WORKLOAD,))
+    require_settings(reading)
+    raw = find_workload(reading.view, parse_subject(words, reading.view).name, where.namespace)
+    report_missing(reading)
+    view, notes = reading.view, list[str]()
+    if may_run_again(where, reading, raw):
         notes.append(warning_text("its Job", sent=bool(get_str(raw, "status", "clusterName"))))
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, workload_with_job(raw)), wanted)
@@ -165,7 +165,7 @@ def _explain_workload(
         yield from workload_texts(workload, view.now, wide=wide)
 
     emit(form, document, shown)
-    exit_if_unreadable(found, READABLE)
+    exit_if_unreadable(reading, READABLE)
 
 
 def explain(
@@ -206,23 +206,23 @@ def _shown(subject: Subject, checks: Explanations, wide: bool) -> Iterator[Rende
         yield table
         yield Text(f"\nFor all steps: explain cluster {subject.name} --check NAME, or -o wide")
         return
-    for number, one in enumerate(checks):
+    for number, explanation in enumerate(checks):
         if number:
             yield Text()
-        yield safe_text(_title(one), "bold")
-        yield _step_table(one.links, wide)
-        if isinstance(one, CheckExplanation) and one.clusters:
+        yield safe_text(_title(explanation), "bold")
+        yield _step_table(explanation.links, wide)
+        if isinstance(explanation, CheckExplanation) and explanation.clusters:
             yield Text()
-            yield _cluster_table(one.clusters, wide)
+            yield _cluster_table(explanation.clusters, wide)
 
 
-def _title(one: ClusterExplanation | CheckExplanation) -> str:
-    placement = f"Placement {one.placement}" if one.placement else "no Placement"
-    subject = f"{placement} (check {joined(one.checks)})" if one.checks else placement
-    if isinstance(one, CheckExplanation):
+def _title(explanation: ClusterExplanation | CheckExplanation) -> str:
+    placement = f"Placement {explanation.placement}" if explanation.placement else "no Placement"
+    subject = f"{placement} (check {joined(explanation.checks)})" if explanation.checks else placement
+    if isinstance(explanation, CheckExplanation):
         return subject[0].upper() + subject[1:]
-    where = "" if one.step in (StepName.LIST, StepName.DECISION) else f", by {one.step}"
-    return f"Cluster {one.cluster} for {subject}: {one.state}{where}"
+    where = "" if explanation.step in (StepName.LIST, StepName.DECISION) else f", by {explanation.step}"
+    return f"Cluster {explanation.cluster} for {subject}: {explanation.state}{where}"
 
 
 def _step_table(links: Iterable[ExplainStep], wide: bool) -> Table:
@@ -250,7 +250,7 @@ def _encodes_marks() -> bool:
 
 def _cluster_table(clusters: Iterable[ClusterSummary], wide: bool) -> Table:
     table = plain_table("CLUSTER", "OUTCOME", "STEP", "WHY")
-    for names, cluster in [([one.cluster], one) for one in clusters] if wide else grouped(clusters):
+    for names, cluster in [([row.cluster], row) for row in clusters] if wide else grouped(clusters):
         message = f"{len(names)}: {joined(names)}" if len(names) > 1 else names[0]
         table.add_row(*map(safe_text, (message, cluster.state, cluster.step, cluster.why)))
     return table
@@ -273,7 +273,7 @@ def grouped(clusters: Iterable[ClusterSummary]) -> list[tuple[list[str], Cluster
         if len(groups) > WHYS:
             first = groups[0][0]
             message = replace(first, why=f"{first.why}; and {len(groups) - 1} other reasons")
-            lines.append(([one.cluster for group in groups for one in group], message))
+            lines.append(([cluster.cluster for group in groups for cluster in group], message))
         else:
-            lines += [([one.cluster for one in group], group[0]) for group in groups]
+            lines += [([cluster.cluster for cluster in group], group[0]) for group in groups]
     return lines

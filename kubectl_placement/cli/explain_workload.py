@@ -39,7 +39,7 @@ def workload_texts(
 
 def kueue_decides(choice: PlacementChoice) -> str:
     """Return the line on a Workload for which Kueue's own dispatcher chooses."""
-    names = [_named(one) for one in choice.fitting]
+    names = [_named(cluster) for cluster in choice.fitting]
     order = joined(names) or "none"
     return f"Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: {order}"
 
@@ -107,18 +107,18 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
         "STATE",
         *(("MULTIKUEUECLUSTER", "WHY") if wide else ()),
     )
-    for one in choice.clusters:
+    for cluster in choice.clusters:
         table.add_row(
             *map(
                 safe_text,
                 (
-                    one.cluster,
-                    _filters(one),
-                    *(_number(one.points.get(name)) for name in weights),
-                    _number(one.total),
-                    since if one.nominated else NOTHING,
-                    one.state,
-                    *((one.cluster_object, one.why) if wide else ()),
+                    cluster.cluster,
+                    _filters(cluster),
+                    *(_number(cluster.points.get(name)) for name in weights),
+                    _number(cluster.total),
+                    since if cluster.nominated else NOTHING,
+                    cluster.state,
+                    *((cluster.cluster_object, cluster.why) if wide else ()),
                 ),
             )
         )

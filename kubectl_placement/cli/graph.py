@@ -48,16 +48,16 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, output_file: P
 
     For each CHECK, or for all AdmissionChecks that placement-ac answers.
     """
-    seen = read_once(where, STATUS_KINDS)
-    require_checks(seen, check)
-    report_missing(seen)
-    statuses = check_statuses(seen.view, check)
+    reading = read_once(where, STATUS_KINDS)
+    require_checks(reading, check)
+    report_missing(reading)
+    statuses = check_statuses(reading.view, check)
     if form == "html":
-        text = graph_file(statuses, seen.view.facts.clusters_max, page_source(seen))
+        text = graph_file(statuses, reading.view.facts.clusters_max, page_source(reading))
     else:
         text = _mermaid(statuses)
     write(text, output_file)
-    exit_if_unreadable(seen)
+    exit_if_unreadable(reading)
 
 
 def require_checks(reading: HubReading, names: Collection[str]) -> None:

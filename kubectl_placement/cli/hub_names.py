@@ -34,7 +34,7 @@ def check_references(context: click.Context, parameter: click.Parameter, typed: 
     type_, slash, name = typed.rpartition("/")
     if slash and type_.lower() not in _CHECK_TYPES:
         return []
-    return [f"{type_}{slash}{one}" for one in check_names(context, parameter, name)]
+    return [f"{type_}{slash}{check}" for check in check_names(context, parameter, name)]
 
 
 def subject_words(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
@@ -47,5 +47,5 @@ def subject_words(context: click.Context, parameter: click.Parameter, typed: str
     if slash:
         type_ = TYPE_NAMES.get(word.lower())
         names = names_in(context, KINDS[type_]) if type_ else ()
-        return [f"{word}/{one}" for one in starting(name, names)]
-    return starting(typed, (*KINDS, *names_in(context, *(KINDS[one] for one in UNTYPED))))
+        return [f"{word}/{completion}" for completion in starting(name, names)]
+    return starting(typed, (*KINDS, *names_in(context, *(KINDS[type_] for type_ in UNTYPED))))

@@ -166,9 +166,9 @@ async def read_hub(
     return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
 
 
-def installation_namespaces(found: HubReading) -> tuple[str, ...]:
+def installation_namespaces(reading: HubReading) -> tuple[str, ...]:
     """Return the namespaces of the controller and of Kueue."""
-    return tuple(dict.fromkeys((found.controller_namespace, found.view.settings.kueue_namespace)))
+    return tuple(dict.fromkeys((reading.controller_namespace, reading.view.settings.kueue_namespace)))
 
 
 async def read_installations(client: Client, reading: HubReading) -> Dump:
@@ -178,16 +178,16 @@ async def read_installations(client: Client, reading: HubReading) -> Dump:
     Of the ConfigMaps, a viewer may read those that they mount.
     """
     settings = reading.view.settings
-    found = await read_kinds(client, (LEASE, DEPLOYMENT), {**namespaces_of(settings), DEPLOYMENT: ()})
-    if any(right.kind == DEPLOYMENT for right in found.missing):
+    dump = await read_kinds(client, (LEASE, DEPLOYMENT), {**namespaces_of(settings), DEPLOYMENT: ()})
+    if any(right.kind == DEPLOYMENT for right in dump.missing):
         namespaces = installation_namespaces(reading)
         fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: namespaces})
-        found = replace(found.with_kinds_of(fewer), missing=(*found.missing, *fewer.missing))
-    kueue = HubKueue(found, settings.kueue_namespace, settings.kueue_version)
+        dump = replace(dump.with_kinds_of(fewer), missing=(*dump.missing, *fewer.missing))
+    kueue = HubKueue(dump, settings.kueue_namespace, settings.kueue_version)
     of_kueue = OneObject(kueue.namespace, kueue.config_name)
-    ours = _mounted(found) or (OneObject(reading.controller_namespace, MANAGED_BY),)
+    ours = _mounted(dump) or (OneObject(reading.controller_namespace, MANAGED_BY),)
     maps = dict.fromkeys((*ours, of_kueue))
-    return found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: tuple(maps)}))
+    return dump.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: tuple(maps)}))
 
 
 def read_all_namespaces(
@@ -210,7 +210,7 @@ def read_all_namespaces(
 
 
 async def with_all_namespaces(
-    client: Client, found: HubReading, namespaces: Collection[str] = ()
+    client: Client, reading: HubReading, namespaces: Collection[str] = ()
 ) -> HubReading:
     """Return the reading with the present Placements and decisions of all namespaces.
 
@@ -219,11 +219,11 @@ async def with_all_namespaces(
     whole = await read_kinds(client, ALL_NAMESPACES_KINDS, {})
     elsewhere = whole.missing
     if elsewhere:
-        watched = found.view.settings.placement_namespace
+        watched = reading.view.settings.placement_namespace
         spaces = tuple(dict.fromkeys((*watched, *namespaces)))
         whole = await read_kinds(client, ALL_NAMESPACES_KINDS, dict.fromkeys(ALL_NAMESPACES_KINDS, spaces))
-    view = replace(found.view, dump=found.dump.with_kinds_of(whole))
-    return replace(found, view=view, elsewhere=elsewhere)
+    view = replace(reading.view, dump=reading.dump.with_kinds_of(whole))
+    return replace(reading, view=view, elsewhere=elsewhere)
 
 
 def may_run_again(where: HubSource, reading: HubReading, workload: Object) -> bool:
@@ -266,16 +266,16 @@ async def _read_controller(client: Client, where: HubSource) -> HubReading:
 
     A viewer may read no other ConfigMap and no other Lease.
     """
-    found = await _read_deployments(client, where)
-    maps = _mounted(found) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
-    found = found.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
-    by_deployment = _hub_reading(found, where)
+    dump = await _read_deployments(client, where)
+    maps = _mounted(dump) or (OneObject(where.controller_namespace or NAMESPACE, MANAGED_BY),)
+    dump = dump.with_kinds_of(await read_kinds(client, (CONFIG_MAP,), {CONFIG_MAP: maps}))
+    by_deployment = _hub_reading(dump, where)
     named = OneObject(*lease_key(by_deployment.view.settings))
     lease = await read_kinds(client, (LEASE,), {LEASE: (named,)})
     if not by_deployment.controller.deployment and not lease.of(LEASE):
         anywhere = await read_kinds(client, (LEASE,), {LEASE: (Labelled("", LEASE_SELECTOR),)})
         lease = lease if anywhere.missing else anywhere
-    return _hub_reading(found.with_kinds_of(lease), where)
+    return _hub_reading(dump.with_kinds_of(lease), where)
 
 
 async def _read_deployments(client: Client, where: HubSource) -> Dump:
@@ -287,20 +287,20 @@ async def _read_deployments(client: Client, where: HubSource) -> Dump:
     if where.controller_namespace:
         return await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here,)})
     anywhere = [Labelled("", selector) for selector in SELECTORS]
-    found = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here, *anywhere)})
-    if not any(right.kind == DEPLOYMENT and not right.namespace for right in found.missing):
-        return found
+    dump = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: (here, *anywhere)})
+    if not any(right.kind == DEPLOYMENT and not right.namespace for right in dump.missing):
+        return dump
     kueue = where.kueue_namespace or str(Settings.model_fields["kueue_namespace"].default)
     fewer = await read_kinds(client, (DEPLOYMENT,), {DEPLOYMENT: tuple(dict.fromkeys((here, kueue)))})
-    return replace(fewer, missing=(*found.missing, *fewer.missing))
+    return replace(fewer, missing=(*dump.missing, *fewer.missing))
 
 
 def _mounted(dump: Dump) -> tuple[OneObject, ...]:
     """Return the ConfigMaps that the controller's Deployments mount."""
-    found = (
+    config_maps = (
         OneObject(key_of(deployment)[0], config_map_name(deployment)) for deployment in deployments(dump)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(config_maps))
 
 
 def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
@@ -309,9 +309,9 @@ def _hub_reading(dump: Dump, where: HubSource) -> HubReading:
         "kueue_namespace": where.kueue_namespace,
         "config": where.config,
     }
-    found = find_settings(dump, given, where.controller_namespace)
-    reading = HubReading(HubView(dump, found.loaded.settings, datetime.now(UTC)), found)
-    if not where.namespace or not (found.deployment or found.lease):
+    controller = find_settings(dump, given, where.controller_namespace)
+    reading = HubReading(HubView(dump, controller.loaded.settings, datetime.now(UTC)), controller)
+    if not where.namespace or not (controller.deployment or controller.lease):
         return reading
     own = find_settings(dump, given | {"placement_namespace": None}, where.controller_namespace)
     watched = own.loaded.settings.placement_namespace

@@ -37,9 +37,9 @@ def graph_file(statuses: Sequence[CheckStatus], clusters_max: int, source: PageS
     )
 
 
-def timeline_file(found: Timeline) -> str:
+def timeline_file(timeline: Timeline) -> str:
     """Return the page of this timeline, which names its source itself."""
-    return _page(PageSource("", found.end), timeline=plain(found) | {"live": False})
+    return _page(PageSource("", timeline.end), timeline=plain(timeline) | {"live": False})
 
 
 def _page(source: PageSource, **data: Any) -> str:

@@ -79,13 +79,13 @@ def command(
     if record:
         record_to_file(where, check, record, lasts)
         return
-    found = _from_file(source, check) if source else _from_hub(where, check, since)
+    timeline = _from_file(source, check) if source else _from_hub(where, check, since)
     if since:
-        found = model.clip(found, _before(found.end, since))
+        timeline = model.clip(timeline, _before(timeline.end, since))
     if prometheus:
-        counts = asyncio.run(cluster_counts(prometheus, found.check, found.begin, found.end))
-        found = model.with_counts(found, counts)
-    _show(found, form, output_file)
+        counts = asyncio.run(cluster_counts(prometheus, timeline.check, timeline.begin, timeline.end))
+        timeline = model.with_counts(timeline, counts)
+    _show(timeline, form, output_file)
 
 
 # -- sources
@@ -103,22 +103,22 @@ def _from_file(source: Path, check: str | None) -> model.Timeline:
 
 
 def _from_hub(where: HubSource, check: str | None, since: timedelta | None) -> model.Timeline:
-    seen = read_once(where, KINDS)
-    name = chosen_check(seen, check)
-    report_missing(seen)
-    events = list_events(name, seen.dump.of(EVENT))
-    check_status = status_of_check(seen, name)
-    now = current_state(seen.view, check_status) if check_status else RecordedState(seen.view.now)
-    if not seen.dump.live:
-        latest = latest_time(obj for kind in ALL_KINDS for obj in seen.dump.of(kind))
+    reading = read_once(where, KINDS)
+    name = chosen_check(reading, check)
+    report_missing(reading)
+    events = list_events(name, reading.dump.of(EVENT))
+    check_status = status_of_check(reading, name)
+    now = current_state(reading.view, check_status) if check_status else RecordedState(reading.view.now)
+    if not reading.dump.live:
+        latest = latest_time(obj for kind in ALL_KINDS for obj in reading.dump.of(kind))
         now = replace(now, time=latest or now.time)
     clusters = check_status.clusters if check_status else ()
     leaving = {row.name: row.draining_since for row in clusters if row.draining_since}
     begin = events[0].at if events else _before(now.time, since or HOUR)
-    unlisted = seen.dump.why_unknown(MULTIKUEUE_CONFIG)
-    found = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
-    unknown = seen.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")
-    return replace(found, notes=(*found.notes, *filter(None, (unknown, unlisted))))
+    unlisted = reading.dump.why_unknown(MULTIKUEUE_CONFIG)
+    timeline = timeline_of_events(name, events, now, begin, leaving=leaving, list_known=not unlisted)
+    unknown = reading.dump.why_unknown(EVENT) or ("" if events else "there are no events about the list")
+    return replace(timeline, notes=(*timeline.notes, *filter(None, (unknown, unlisted))))
 
 
 def _before(at: datetime, how_long: timedelta) -> datetime:
@@ -128,39 +128,39 @@ def _before(at: datetime, how_long: timedelta) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _show(found: model.Timeline, form: Form, output_file: Path | None) -> None:
+def _show(timeline: model.Timeline, form: Form, output_file: Path | None) -> None:
     if form in ("table", "json") and output_file is None:
-        emit(form, found, lambda _: [_table(found)])
+        emit(form, timeline, lambda _: [_table(timeline)])
     else:
-        write(text_of(found, form), output_file)
+        write(text_of(timeline, form), output_file)
     if form == "table":
-        for note in found.notes:
+        for note in timeline.notes:
             click.echo(note, err=True)
 
 
-def text_of(found: model.Timeline, form: Form) -> str:
+def text_of(timeline: model.Timeline, form: Form) -> str:
     """Return the timeline as the text of a file."""
     if form == "html":
-        return timeline_file(found)
+        return timeline_file(timeline)
     if form == "json":
-        return in_json(json.dumps(plain(found), indent=2, ensure_ascii=False)) + "\n"
+        return in_json(json.dumps(plain(timeline), indent=2, ensure_ascii=False)) + "\n"
     text = io.StringIO()
-    ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(found))
+    ShownConsole(file=text, width=PLAIN_WIDTH).print(_table(timeline))
     return text.getvalue()
 
 
 def rows(lane: model.Lane, end: datetime) -> list[tuple[str, ...]]:
     """Return spans, scores and Workloads of a lane by time; those that last until `end` are open."""
-    found: list[tuple[datetime, str, str, str, str]] = []
+    lines: list[tuple[datetime, str, str, str, str]] = []
     for span in lane.spans:
         until = _until(span.end, end) if span.end_known else "?"
         begin = _time(span.begin) if span.begin_known else f"before {_time(span.begin)}"
-        found.append((span.begin, span.state, begin, until, span.why))
+        lines.append((span.begin, span.state, begin, until, span.why))
     for point in lane.scores:
         value = "none" if point.value is None else str(point.value)
-        found.append((point.at, "how many" if lane.measure else "score", _time(point.at), "", value))
-    found += [(run.begin, "runs", _time(run.begin), _until(run.end, end), run.name) for run in lane.runs]
-    return [(lane.name, *texts) for _, *texts in sorted(found, key=lambda row: row[0])]
+        lines.append((point.at, "how many" if lane.measure else "score", _time(point.at), "", value))
+    lines += [(run.begin, "runs", _time(run.begin), _until(run.end, end), run.name) for run in lane.runs]
+    return [(lane.name, *texts) for _, *texts in sorted(lines, key=lambda row: row[0])]
 
 
 def _time(at: datetime) -> str:
@@ -171,9 +171,9 @@ def _until(at: datetime, end: datetime) -> str:
     return _time(at) if at < end else "goes on"
 
 
-def _table(found: model.Timeline) -> Table:
+def _table(timeline: model.Timeline) -> Table:
     table = plain_table(*(head.upper() for head in HEADS))
-    for lane in found.lanes:
-        for row in rows(lane, found.end):
+    for lane in timeline.lanes:
+        for row in rows(lane, timeline.end):
             table.add_row(*map(safe_text, row))
     return table

@@ -72,14 +72,14 @@ async def _record(
 
     try:
         async with aclosing(watch_hub(client, where, WATCHED_KINDS, PAUSE_SECONDS)) as readings:
-            async for seen in readings:
+            async for reading in readings:
                 first = last is None
                 if first:
-                    name = chosen_check(seen, check)
-                    report_missing(seen)
+                    name = chosen_check(reading, check)
+                    report_missing(reading)
                     click.echo(f"recording {name} …", err=True)
-                check_status = status_of_check(seen, name)
-                now = current_state(seen.view, check_status) if check_status else RecordedState(seen.view.now)
+                check_status, view = status_of_check(reading, name), reading.view
+                now = current_state(view, check_status) if check_status else RecordedState(view.now)
                 if last is None or replace(last, time=now.time) != now:
                     write(now)
                 if first and lasts and (work := asyncio.current_task()):
@@ -94,7 +94,7 @@ def chosen_check(reading: HubReading, check: str | None) -> str:
     require_checks(reading, (check,) if check else ())
     if check:
         return check
-    names = [one.meta.name for one in reading.view.our_checks]
+    names = [check.meta.name for check in reading.view.our_checks]
     if len(names) != 1:
         raise click.UsageError(
             f"name a check: {', '.join(names) or 'there is none that placement-ac answers'}"

@@ -67,7 +67,7 @@ async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Even
         following = asyncio.create_task(feed.follow(client, _report))
         following.add_done_callback(lambda _: stop.set())
         stack.push_async_callback(_cancel, following)
-        waits = [asyncio.create_task(one) for one in (feed.next_revision(0), stop.wait())]
+        waits = [asyncio.create_task(work) for work in (feed.next_revision(0), stop.wait())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()

@@ -106,10 +106,10 @@ class Feed:
 
     async def explain(self, check: str, cluster: str) -> bytes:
         """Return the explanation of a check, or of one of its clusters. Raises PlacementAcError."""
-        found = self._reading
+        reading = self._reading
         if self._reads is not None:
-            found = await self._reads.get()
-        return await self._in_thread(lambda: _explanation(self._live.view, found, check, cluster))
+            reading = await self._reads.get()
+        return await self._in_thread(lambda: _explanation(self._live.view, reading, check, cluster))
 
     # -- what is read
 
@@ -122,7 +122,7 @@ class Feed:
         Raises PlacementAcError if the hub cannot be read at first; later that is shown, and tried again.
         """
         self._reads = SharedReads(lambda: self._read_all_namespaces(client), SHARED_SECONDS)
-        tasks = [asyncio.create_task(one) for one in (self._follow(client, first), self._refresh())]
+        tasks = [asyncio.create_task(work) for work in (self._follow(client, first), self._refresh())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             done.pop().result()
@@ -174,9 +174,9 @@ class Feed:
     def _drawn(self, check: str) -> Sequence[tuple[str, bytes]]:
         live = self._live
         graph = to_json(plain(build_graph([live.statuses[check]])))
-        found = live.timeline(check, self._at or datetime.now(UTC))
-        more = {"exactFrom": plain(live.seen_since(check)), "live": self._at is None}
-        return ("graph", graph), ("timeline", to_json(plain(found) | more))
+        timeline = live.timeline(check, self._at or datetime.now(UTC))
+        more = {"exactFrom": plain(live.exact_since(check)), "live": self._at is None}
+        return ("graph", graph), ("timeline", to_json(plain(timeline) | more))
 
     def _update(self, reading: HubReading) -> "_Documents":
         if not reading.dump.live:
@@ -190,16 +190,16 @@ class Feed:
         hub = _hub_document(reading, self._problem) if reading else b"{}"
         return _Documents(
             hub,
-            {name: to_json(plain(summarize(one))) for name, one in statuses.items()},
+            {name: to_json(plain(summarize(status))) for name, status in statuses.items()},
             {
                 name: to_json(
                     {
-                        "status": plain(one),
+                        "status": plain(status),
                         "slots": plain(live.slots(name)),
                         "changedAt": plain(live.changed_at(name)),
                     }
                 )
-                for name, one in statuses.items()
+                for name, status in statuses.items()
             },
             frozenset(live.statuses),
         )
@@ -246,24 +246,24 @@ def _hub_document(reading: HubReading, problem: str) -> bytes:
     )
 
 
-def _explanation(view: HubView, found: HubReading | None, check: str, cluster: str) -> bytes:
+def _explanation(view: HubView, reading: HubReading | None, check: str, cluster: str) -> bytes:
     """Return the explanation by the view, with the Placements and decisions of `found`, which has more."""
-    if found is not None:
-        more = {kind: found.dump.of(kind) for kind in ALL_NAMESPACES_KINDS}
-        whole = replace(view, dump=replace(view.dump.with_objects(more), missing=found.dump.missing))
+    if reading is not None:
+        more = {kind: reading.dump.of(kind) for kind in ALL_NAMESPACES_KINDS}
+        whole = replace(view, dump=replace(view.dump.with_objects(more), missing=reading.dump.missing))
         vars(whole).update({"cache": view.cache, "facts": view.facts})
         view = whole
     if cluster:
         [case] = placement_views(view, check, ())
-        one = explain_cluster(case, find_cluster(view, cluster))
+        explanation = explain_cluster(case, find_cluster(view, cluster))
         return to_json(
             plain(
                 {
                     "kind": "cluster",
-                    **_head(one),
-                    "cluster": one.cluster,
-                    "state": one.state,
-                    "step": one.step,
+                    **_head(explanation),
+                    "cluster": explanation.cluster,
+                    "state": explanation.state,
+                    "step": explanation.step,
                 }
             )
         )
@@ -275,5 +275,5 @@ def _explanation(view: HubView, found: HubReading | None, check: str, cluster: s
     return to_json(plain({"kind": "check", **_head(whole_check), "clusters": clusters}))
 
 
-def _head(one: CheckExplanation | ClusterExplanation) -> dict[str, Any]:
-    return {"placement": one.placement, "checks": one.checks, "links": one.links}
+def _head(explanation: CheckExplanation | ClusterExplanation) -> dict[str, Any]:
+    return {"placement": explanation.placement, "checks": explanation.checks, "links": explanation.links}

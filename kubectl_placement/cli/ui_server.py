@@ -132,20 +132,20 @@ class _Sent:
     async def changes(self) -> list[tuple[str, bytes]]:
         """Return the events that the page lacks."""
         feed = self._feed
-        found: list[tuple[str, bytes]] = []
+        events: list[tuple[str, bytes]] = []
         if feed.hub.revision != self._hub:
             self._hub = feed.hub.revision
-            found.append(("hub", feed.hub.text))
+            events.append(("hub", feed.hub.text))
         if checks := self._changed_checks():
-            found.append(("checks", checks))
+            events.append(("checks", checks))
         detail = feed.details.get(self._check)
         if detail is not None and detail.revision != self._detail:
             self._detail = detail.revision
-            found += [("check", detail.text), *await feed.drawings(self._check)]
-        return found
+            events += [("check", detail.text), *await feed.drawings(self._check)]
+        return events
 
     def _changed_checks(self) -> bytes:
-        known = {name: one.revision for name, one in self._feed.summaries.items()}
+        known = {name: summary.revision for name, summary in self._feed.summaries.items()}
         gone = sorted(self._checks.keys() - known.keys())
         changed = [name for name, revision in known.items() if self._checks.get(name) != revision]
         if self._began and not changed and not gone:

@@ -33,9 +33,9 @@ class Streams:
 
         The oldest stream of a client that has too many is replaced: its task is cancelled.
         """
-        theirs = Counter(one.client for one in self._open)
+        theirs = Counter(stream.client for stream in self._open)
         if theirs[client] >= PER_CLIENT_MAX:
-            self._replace(next(one for one in self._open if one.client == client))
+            self._replace(next(stream for stream in self._open if stream.client == client))
         elif theirs.total() >= STREAMS_MAX:
             yield None
             return

@@ -124,8 +124,8 @@ def explain_check(view: HubView, check: Check) -> CheckExplanation:
     raw = view.placement(check.placement) if check.placement else None
     if raw is not None:
         case = PlacementView(view, raw)
-        found = f"Placement {case.label} exists"
-        link = StepName.PLACEMENT.passed("; ".join((found, *ocm_steps.placement_problem_texts(raw))))
+        text = f"Placement {case.label} exists"
+        link = StepName.PLACEMENT.passed("; ".join((text, *ocm_steps.placement_problem_texts(raw))))
         return _all_clusters(case, (parameters, link), (check,))
     links = [parameters]
     if check.placement:

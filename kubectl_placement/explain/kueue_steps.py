@@ -79,7 +79,7 @@ def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     if row.score is None and unknown and case.snapshot.decisions.ranked_by == "placement scores":
         message = f"how the controller ranks it is {unknown}"
         return StepName.ORDER.unknown(message, f"Placement {case.label}")
-    selected = sum(one.rank is not None for one in case.rows.values())
+    selected = sum(cluster.rank is not None for cluster in case.rows.values())
     by = _RANKED_BY[case.snapshot.decisions.ranked_by]
     message = f"the controller ranks it {row.rank} of {selected}, by {by}"
     score = f": score {row.score}" if row.score else ""
@@ -89,9 +89,9 @@ def _order_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 
 def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
     """Yield name, credential, fitness and slot, up to the step that fails."""
-    found = case.snapshot.credentials.selected.get(row.name)
+    credential = case.snapshot.credentials.selected.get(row.name)
     left_out = case.targets.selection.left_out.get(row.name, "")
-    has_credentials = isinstance(found, CredentialSource)
+    has_credentials = isinstance(credential, CredentialSource)
     if problem := name_problem(row.name, row.cluster_object):
         yield StepName.NAME.failed(problem, "setting cluster-names")
         return
@@ -106,7 +106,7 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
 
 
 def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
-    entry = next((one for one in case.targets.to_list if one.cluster == row.name), None)
+    entry = next((target for target in case.targets.to_list if target.cluster == row.name), None)
     if entry and (problem := cluster_name_conflict(case.snapshot, entry)):
         return StepName.NAME.failed(problem, f"MultiKueueCluster {row.cluster_object}")
     return StepName.NAME.passed(f"its MultiKueueCluster is {row.cluster_object}")
@@ -119,8 +119,8 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
         return StepName.CREDENTIAL.unknown(f"whether it has credentials is {credential.problem}", source)
     if problem:
         return StepName.CREDENTIAL.failed(problem, f"namespace {space}")
-    found = case.snapshot.credentials.usable(row.name)
-    origin = found.origin if found else ""
+    credential_source = case.snapshot.credentials.usable(row.name)
+    origin = credential_source.origin if credential_source else ""
     expires = f", and expires at {credential.expires.isoformat()}" if credential.expires else ""
     return StepName.CREDENTIAL.passed(f"its credentials are {source}, {origin}{expires}", source)
 
@@ -128,11 +128,11 @@ def _credential_step(case: PlacementView, row: ClusterRow, problem: str) -> Expl
 def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
     targets = case.targets
     if row.name in targets.waiting_for_slot:
-        staying = joined(one.cluster for one in targets.drain.staying)
+        staying = joined(step.cluster for step in targets.drain.staying)
         message = f"it gets a slot as soon as one of these has drained: {staying}"
         return StepName.SLOT.failed(message, f"MultiKueueConfig {case.name}")
     most = case.snapshot.hub.clusters_max
-    over_limit = [one for one in targets.over_limit if case.snapshot.credentials.usable(one)]
+    over_limit = [name for name in targets.over_limit if case.snapshot.credentials.usable(name)]
     usable = len(targets.to_list) + len(targets.waiting_for_slot) + len(over_limit)
     message = f"{count_text(usable, 'usable cluster')}, and Kueue takes at most {most}"
     if row.name in targets.over_limit and row.name not in over_limit:
@@ -150,18 +150,20 @@ def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep
         message = f"it stays listed for now: {held}"
         yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
         return
-    one = next((step for step in case.targets.drain.steps if step.name == row.cluster_object), None)
-    if one is None:
+    step = next((step for step in case.targets.drain.steps if step.name == row.cluster_object), None)
+    if step is None:
         return
     source = f"MultiKueueConfig {case.name}"
     if unknown := case.view.dump.why_unknown(WORKLOAD):
         message = f"it leaves the list; which Workloads run there is {unknown}"
         yield StepName.DRAINING.unknown(message, source)
         return
-    message = f"it drains and stays listed for now: {one.message}" if one.stays else "it leaves the list now"
+    message = (
+        f"it drains and stays listed for now: {step.message}" if step.stays else "it leaves the list now"
+    )
     workloads = case.targets.workloads
     for what, jobs in (("run there", workloads.running), ("wait there", workloads.waiting)):
-        if names := [job.label for job in jobs.get(one.name, ())]:
+        if names := [job.label for job in jobs.get(step.name, ())]:
             message += f"; {what}: {joined(names)}"
     if others := case.view.running_for_others(case.name, row.name):
         message += f"; of other checks run there: {joined('/'.join(key) for key in others)}"

@@ -100,10 +100,10 @@ def _cluster_step(case: PlacementView, name: str, cluster: Obj | None) -> Explai
         message = f"it is being deleted, since {since}: OCM no longer selects it"
         return StepName.CLUSTER.failed(message, source)
     conditions = [(word, condition_of(cluster, kind)) for kind, word in _STATES]
-    good = [word for word, one in conditions if one.get("status") == "True"]
+    good = [word for word, condition in conditions if condition.get("status") == "True"]
     bad = [
-        f"not {word} ({reason_and_message(one) or 'no condition says so'})"
-        for word, one in conditions
+        f"not {word} ({reason_and_message(condition) or 'no condition says so'})"
+        for word, condition in conditions
         if word not in good
     ]
     if not bad:
@@ -155,7 +155,7 @@ def _why_in_no_set(case: PlacementView, cluster: Obj) -> str:
         parts.append(f"there is no ManagedClusterSetBinding in namespace {space}")
     elif pool.eligible:
         shown = (fleet.cluster_sets["", name] for name in pool.eligible[:_SETS_SHOWN])
-        message = ", nor in ".join(_why_not_in_set(one, cluster) for one in shown)
+        message = ", nor in ".join(_why_not_in_set(cluster_set, cluster) for cluster_set in shown)
         parts.append(f"it is not in {message}{and_more(len(pool.eligible) - _SETS_SHOWN)}")
     elif pool.bound:
         named = joined(get_strs(case.placement, "spec", "clusterSets"))
@@ -187,16 +187,16 @@ def _why_not_in_set(cluster_set: Obj, cluster: Obj) -> str:
 
 def _predicate_step(case: PlacementView, cluster: Obj) -> ExplainStep:
     predicates = case.predicates
-    for number, one in enumerate(predicates, start=1):
-        if one.objection(cluster, case.view.fleet) is None:
+    for number, predicate in enumerate(predicates, start=1):
+        if predicate.objection(cluster, case.view.fleet) is None:
             which = f"predicate {number} of {len(predicates)}" if len(predicates) > 1 else "the predicate"
-            return StepName.PREDICATE.passed(f"{which} matches it: {one}", _placement(case))
+            return StepName.PREDICATE.passed(f"{which} matches it: {predicate}", _placement(case))
     return StepName.PREDICATE.passed("there are no predicates: every cluster passes")
 
 
 def _taint_step(case: PlacementView, name: str, cluster: Obj) -> ExplainStep:
     tolerances = taint_tolerances(name, cluster, case.taint_context)
-    texts = [_toleration_text(taint, one) for taint, one in tolerances if one is not None]
+    texts = [_toleration_text(taint, tolerance) for taint, tolerance in tolerances if tolerance is not None]
     if not texts:
         return StepName.TAINT.passed("it has no taint")
     return StepName.TAINT.passed("; ".join(texts), f"ManagedCluster {name}")
@@ -234,14 +234,14 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
         return _BUILT_IN.get(scored.name, "built in"), ""
     _, resource, score = scored.name.split("/", 2)
     source = f"AddOnPlacementScore {cluster}/{resource}"
-    found = case.view.fleet.scores.get((cluster, resource))
-    if found is None:
+    scores = case.view.fleet.scores.get((cluster, resource))
+    if scores is None:
         return f"there is no {source}", source
     if cluster in scored.expired:
-        return f"it has expired, validUntil {get_str(found, 'status', 'validUntil')}", source
-    if all(get_str(item, "name") != score for item in get_list(found, "status", "scores")):
+        return f"it has expired, validUntil {get_str(scores, 'status', 'validUntil')}", source
+    if all(get_str(item, "name") != score for item in get_list(scores, "status", "scores")):
         return f"{source} has no score {score}", source
-    until = get_time(found, "status", "validUntil")
+    until = get_time(scores, "status", "validUntil")
     return f"from {source}" + (f", valid until {until.isoformat()}" if until else ""), source
 
 

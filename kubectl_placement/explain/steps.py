@@ -137,13 +137,13 @@ class PlacementView:
     def decisions(self) -> Mapping[str, tuple[str, int]] | None:
         """Cluster → the object that selects it, and its score there; None: nothing is decided yet."""
         there = self.view.decisions.get((self.namespace, self.name), ())
-        found: dict[str, tuple[str, int]] = {}
+        selections: dict[str, tuple[str, int]] = {}
         for decision in there:
             label = f"{SOURCE.kind.kind} {'/'.join(decision.meta.id)}"
             for entry in decision.decided or ():
-                found.setdefault(entry.cluster_name, (label, entry.score))
+                selections.setdefault(entry.cluster_name, (label, entry.score))
         written = any(decision.decided is not None or decision.problem for decision in there)
-        return found if written else None
+        return selections if written else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would select the cluster; None: unknown, or another source decides."""
@@ -157,8 +157,8 @@ class PlacementView:
     @cached_property
     def is_used(self) -> bool:
         """Whether the controller uses this Placement: no Placement of the same name takes precedence."""
-        found = self.view.placement(self.name)
-        return found is not None and key_of(found) == key_of(self.placement)
+        placement = self.view.placement(self.name)
+        return placement is not None and key_of(placement) == key_of(self.placement)
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -185,8 +185,8 @@ class PlacementView:
     @cached_property
     def status(self) -> CheckStatus | None:
         """The status of its first check; all its checks have the same clusters and the same list."""
-        found = check_statuses(self.view, (self.checks[0].meta.name,)) if self.checks else ()
-        return found[0] if found else None
+        statuses = check_statuses(self.view, (self.checks[0].meta.name,)) if self.checks else ()
+        return statuses[0] if statuses else None
 
     @cached_property
     def rows(self) -> Mapping[str, ClusterRow]:

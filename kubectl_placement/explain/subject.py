@@ -83,9 +83,9 @@ def _type_of(name: str, view: HubView) -> Type:
         return "check"
     if any(key_of(placement)[1] == name for placement in view.dump.of(PLACEMENT)):
         return "placement"
-    kinds = [KINDS[one] for one in UNTYPED]
+    kinds = [KINDS[type_] for type_ in UNTYPED]
     unknown = _unknown_kinds_text(view.dump, *kinds)
-    names = {key_of(one)[1] for kind in kinds for one in view.dump.of(kind)}
+    names = {key_of(obj)[1] for kind in kinds for obj in view.dump.of(kind)}
     raise SubjectNotFound(
         f'no cluster, check or Placement "{name}" found{unknown}{did_you_mean(name, names)}'
     )
@@ -101,7 +101,7 @@ def known_clusters(view: HubView) -> frozenset[str]:
     """Return the existing clusters, and those that a decision or one of our objects still names."""
     existing = {key_of(cluster)[1] for cluster in view.dump.of(MANAGED_CLUSTER)}
     ours = {cluster_object.cluster for cluster_object in view.cluster_objects.values() if cluster_object.ours}
-    decided = {name for decisions in view.decisions.values() for one in decisions for name in one.clusters}
+    decided = {name for items in view.decisions.values() for decision in items for name in decision.clusters}
     return frozenset(existing.union(ours, decided) - {""})
 
 
@@ -114,13 +114,13 @@ def find_cluster(view: HubView, name: str) -> str:
 
 def find_check(view: HubView, name: str) -> Check:
     """Return a check of ours. Raises SubjectNotFound, which names the check of ours to use instead."""
-    found = next((check for check in view.checks if check.meta.name == name), None)
-    if found is None:
+    check = next((check for check in view.checks if check.meta.name == name), None)
+    if check is None:
         raise _not_found(view, ADMISSION_CHECK, name)
-    if found.ours:
-        return found
-    message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {found.controller!r}"
-    ours = [check.meta.name for check in view.our_checks if found.config and check.placement == found.config]
+    if check.ours:
+        return check
+    message = f"AdmissionCheck {name} is not ours: its spec.controllerName is {check.controller!r}"
+    ours = [other.meta.name for other in view.our_checks if check.config and other.placement == check.config]
     if ours:
         message = f"use `explain check {ours[0]}`: {message}; its MultiKueueConfig is that of {joined(ours)}"
     raise SubjectNotFound(message)
@@ -133,17 +133,17 @@ def find_placement(view: HubView, name: str, namespaces: Sequence[str]) -> Objec
     """
     space, slash, name = name.rpartition("/")
     namespaces = (space,) if slash else namespaces
-    found = [placement for placement in view.dump.of(PLACEMENT) if key_of(placement)[1] == name]
+    placements = [placement for placement in view.dump.of(PLACEMENT) if key_of(placement)[1] == name]
     if namespaces:
-        found = [one for one in found if key_of(one)[0] in namespaces]
+        placements = [placement for placement in placements if key_of(placement)[0] in namespaces]
     elif (used := view.placement(name)) is not None:
         return used
-    if not found:
+    if not placements:
         raise _not_found(view, PLACEMENT, name)
-    if len(found) > 1:
-        spaces = sorted(key_of(one)[0] for one in found)
+    if len(placements) > 1:
+        spaces = sorted(key_of(placement)[0] for placement in placements)
         raise SubjectNotFound(f"choose a namespace with -n: Placement {name} exists in {joined(spaces)}")
-    return found[0]
+    return placements[0]
 
 
 def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object:
@@ -154,13 +154,13 @@ def find_workload(view: HubView, name: str, namespaces: Sequence[str]) -> Object
     space, slash, name = name.rpartition("/")
     spaces = (space,) if slash else namespaces
     there = [workload for workload in view.dump.of(WORKLOAD) if not spaces or key_of(workload)[0] in spaces]
-    found = [one for one in there if key_of(one)[1] == name] or [one for one in there if _is_of(one, name)]
-    if not found:
+    matches = [obj for obj in there if key_of(obj)[1] == name] or [obj for obj in there if _is_of(obj, name)]
+    if not matches:
         raise _not_found(view, WORKLOAD, name)
-    if len({key_of(one)[0] for one in found}) > 1:
-        where = joined(sorted({key_of(one)[0] for one in found}))
+    if len({key_of(obj)[0] for obj in matches}) > 1:
+        where = joined(sorted({key_of(obj)[0] for obj in matches}))
         raise SubjectNotFound(f"choose a namespace with -n: Workload {name} exists in {where}")
-    return max(found, key=lambda one: get_str(one, "metadata", "creationTimestamp"))
+    return max(matches, key=lambda obj: get_str(obj, "metadata", "creationTimestamp"))
 
 
 def owner_names(workload: Object) -> tuple[str, ...]:
@@ -183,8 +183,8 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
     if it is not "". Raises SubjectNotFound.
     """
     if check:
-        found = find_check(view, check)
-        raw = view.placement(found.placement) if found.placement else None
+        admission_check = find_check(view, check)
+        raw = view.placement(admission_check.placement) if admission_check.placement else None
         if raw is None:
             raise SubjectNotFound(f"AdmissionCheck {check} has no Placement: see `explain check {check}`")
         return (PlacementView(view, raw),)
@@ -197,5 +197,5 @@ def placement_views(view: HubView, check: str, namespaces: Sequence[str]) -> tup
 
 
 def _not_found(view: HubView, kind: Kind, name: str) -> SubjectNotFound:
-    meant = did_you_mean(name, (key_of(one)[1] for one in view.dump.of(kind)))
+    meant = did_you_mean(name, (key_of(obj)[1] for obj in view.dump.of(kind)))
     return SubjectNotFound(f'{kind} "{name}" not found{_unknown_kinds_text(view.dump, kind)}{meant}')

@@ -72,7 +72,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         if queue
         else QueuePath("", problem="it names no LocalQueue")
     )
-    found = () if job.finished or not job.check_states else choices(view, job)
+    placements = () if job.finished or not job.check_states else choices(view, job)
     return WorkloadExplanation(
         namespace=job.meta.namespace,
         name=job.meta.name,
@@ -89,13 +89,13 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         nominated=job.nominated,
         nominated_since=job.nominated_since,
         placed_on=job.cluster,
-        placements=found,
+        placements=placements,
         notes=(
-            *_notes(job, found, path.problem),
+            *_notes(job, placements, path.problem),
             *_failures(view, raw, job),
             *notes,
-            *quota_notes(view, found),
-            *_ignored(job, found),
+            *quota_notes(view, placements),
+            *_ignored(job, placements),
         ),
     )
 
@@ -109,17 +109,17 @@ def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:
         yield failure
 
 
-def _ignored(job: Workload, found: tuple[PlacementChoice, ...]) -> Iterator[str]:
-    if any(one.dispatcher for one in found):
+def _ignored(job: Workload, placements: tuple[PlacementChoice, ...]) -> Iterator[str]:
+    if any(choice.dispatcher for choice in placements):
         yield from ignored(job.job)
 
 
-def _notes(job: Workload, found: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:
+def _notes(job: Workload, placements: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:
     if job.finished:
         return (FINISHED,)
-    if not found:
+    if not placements:
         return (problem or "Kueue has not set its checks yet",)
-    if not any(one.dispatcher for one in found):
+    if not any(choice.dispatcher for choice in placements):
         return ()
     if job.cluster:
         return (PLACED,)

@@ -73,4 +73,4 @@ def _label(lines: Iterable[str]) -> str:
 def _escaped(text: str) -> str:
     line = " ".join(visible(text).split())
     line = line if len(line) <= LABEL_MAX else line[: LABEL_MAX - 1] + "…"
-    return "".join(one if one.isalnum() or one in SAFE else f"#{ord(one)};" for one in line)
+    return "".join(char if char.isalnum() or char in SAFE else f"#{ord(char)};" for char in line)

@@ -189,22 +189,22 @@ def _clusters(
     graph: _GraphBuilder, check_status: CheckStatus, placement: str, config: str
 ) -> Mapping[str, str]:
     """Return the node of each cluster; edges come from the list, or for unlisted clusters the Placement."""
-    found: dict[str, str] = {}
+    nodes: dict[str, str] = {}
     for rows in _shown(check_status.clusters):
-        names, state, one = [row.name for row in rows], rows[0].state, len(rows) == 1
+        names, state, single = [row.name for row in rows], rows[0].state, len(rows) == 1
         node = graph.node(
             CLUSTER,
             *names,
-            key=f"{placement}/{names[0] if one else state}",
+            key=f"{placement}/{names[0] if single else state}",
             style=state,
             caption=_caption(rows),
-            why=_details(rows[0]) if one else _reasons(rows),
+            why=_details(rows[0]) if single else _reasons(rows),
         )
         listed = state in LISTED_STATES
-        label = _rank_and_score(rows[0]) if one else _ranks(rows)
+        label = _rank_and_score(rows[0]) if single else _ranks(rows)
         graph.edge(config if listed else placement, node, label=label, in_use=listed)
-        found |= dict.fromkeys(names, node)
-    return found
+        nodes |= dict.fromkeys(names, node)
+    return nodes
 
 
 def _shown(rows: Sequence[ClusterRow]) -> list[list[ClusterRow]]:
@@ -302,12 +302,12 @@ def _workload_group(job: WorkloadRow) -> tuple[str, ...]:
 
 def _grouped_workloads(jobs: Iterable[WorkloadRow]) -> list[list[WorkloadRow]]:
     """Return the Workloads of each node: one by one if few run in a queue and cluster, else together."""
-    found: list[list[WorkloadRow]] = []
+    groups: list[list[WorkloadRow]] = []
     for key, members in groupby(sorted(jobs, key=_workload_group), _workload_group):
         together = list(members)
         few = key[0] == "running" and len(together) <= JOBS_SHOWN
-        found += [[job] for job in together] if few else [together]
-    return found
+        groups += [[job] for job in together] if few else [together]
+    return groups
 
 
 def _add_workloads(
@@ -318,17 +318,17 @@ def _add_workloads(
     clusters: Mapping[str, str],
 ) -> None:
     """Add a node for Workloads of one queue and cluster, and mark their path."""
-    first, one = jobs[0], len(jobs) == 1
+    first, single = jobs[0], len(jobs) == 1
     names = [f"{job.namespace}/{job.name}" for job in jobs]
     gpus, running = sum(job.gpus for job in jobs), first.state == "running"
     node = graph.node(
         WORKLOAD,
         *names,
-        key="" if one else "/".join(_workload_group(first)),
+        key="" if single else "/".join(_workload_group(first)),
         caption=_join_nonempty(
             count_text(gpus, "GPU") if gpus else "", f"runs on {first.cluster}" if running else first.state
         ),
-        why="" if one else joined(names),
+        why="" if single else joined(names),
     )
     queue = f"{first.namespace}/{first.queue}"
     check, placement, config = stem

@@ -100,14 +100,14 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = "") -> 
             return _used(ControllerSettings(_of_deployment(dump, deployment, asked), label))
     except (BadSettings, OSError) as error:
         return _used(ControllerSettings(_loaded(asked), label, str(error)))
-    return _used(ControllerSettings(_loaded(asked), problem=_why_not_found(dump, namespace)))
+    return _used(ControllerSettings(_loaded(asked), problem=_why_unknown(dump, namespace)))
 
 
-def _used(found: ControllerSettings) -> ControllerSettings:
+def _used(controller: ControllerSettings) -> ControllerSettings:
     """Return the settings as they are used here: outside the Pod, its files and logins mean nothing."""
     outside_pod = {name: Settings.model_fields[name].default for name in _POD_SETTINGS}
-    settings = found.loaded.settings.model_copy(update=outside_pod)
-    return replace(found, loaded=replace(found.loaded, settings=settings))
+    settings = controller.loaded.settings.model_copy(update=outside_pod)
+    return replace(controller, loaded=replace(controller.loaded, settings=settings))
 
 
 def _loaded(flags: Mapping[str, Any]) -> LoadedSettings:
@@ -120,9 +120,9 @@ def _nearest(dump: Dump, namespace: str) -> list[Object]:
     That is one in its namespace, one that has a ready Pod, and one where config/ installs it.
     """
 
-    def distance(one: Object) -> tuple[bool, bool, bool]:
-        there = key_of(one)[0]
-        is_ready = bool(get_int(one, "status", "readyReplicas"))
+    def distance(deployment: Object) -> tuple[bool, bool, bool]:
+        there = key_of(deployment)[0]
+        is_ready = bool(get_int(deployment, "status", "readyReplicas"))
         return there != (namespace or there), not is_ready, there != NAMESPACE
 
     return sorted(deployments(dump), key=distance)
@@ -130,20 +130,20 @@ def _nearest(dump: Dump, namespace: str) -> list[Object]:
 
 def _published_on(dump: Dump) -> Object | None:
     """Return the Lease on which a leader has published its settings, one that is held first."""
-    found = [
+    leases = [
         lease
         for lease in dump.of(LEASE)
         if isinstance(get_value(lease, "metadata", "annotations", ANNOTATION_SETTINGS), str)
     ]
-    return min(found, key=lambda one: not get_str(one, "spec", "holderIdentity"), default=None)
+    return min(leases, key=lambda lease: not get_str(lease, "spec", "holderIdentity"), default=None)
 
 
-def _why_not_found(dump: Dump, namespace: str) -> str:
+def _why_unknown(dump: Dump, namespace: str) -> str:
     """Return why the settings of a controller are unknown of which nothing was found; "": there is none."""
     if not dump.live:
         return ""
     held = [lease for lease in dump.of(LEASE) if get_str(lease, "spec", "holderIdentity")]
-    of_it = (one.kind.plural for one in dump.missing if one.kind in (DEPLOYMENT, LEASE))
+    of_it = (right.kind.plural for right in dump.missing if right.kind in (DEPLOYMENT, LEASE))
     rights = joined(dict.fromkeys(of_it), " and ")
     where = f" in namespace {namespace}" if namespace else ""
     if held:
@@ -194,8 +194,8 @@ def _arguments(deployment: Object) -> dict[str, str]:
     arguments = get_strs(controller_container(deployment), "args")
     flags: dict[str, str] = {}
     for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
-        if found := _FLAG.fullmatch(word):
-            flags[found[1].replace("-", "_")] = following if found[2] is None else found[2]
+        if match := _FLAG.fullmatch(word):
+            flags[match[1].replace("-", "_")] = following if match[2] is None else match[2]
     return {name: value for name, value in flags.items() if name in Settings.model_fields}
 
 

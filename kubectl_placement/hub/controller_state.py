@@ -46,7 +46,7 @@ def lease_key(settings: Settings) -> Key:
 
 def controller_state(view: HubView) -> ControllerState:
     """Return who leads; without leader election, whether the Deployment has ready Pods."""
-    ready = next((one for one in deployments(view.dump) if get_int(one, "status", "readyReplicas")), None)
+    ready = next((obj for obj in deployments(view.dump) if get_int(obj, "status", "readyReplicas")), None)
     deployment = "/".join(key_of(ready)) if ready else ""
     if not view.settings.leader_elect:
         problem = "" if ready else "it uses no Lease, and no Deployment of it is ready"

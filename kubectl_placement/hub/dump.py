@@ -108,11 +108,11 @@ class Dump:
             for kind, new in self.objects.items()
             if (old := before.objects.get(kind)) is not None and _are_same(old, new)
         }
-        found = self.with_objects(same)
+        copy = self.with_objects(same)
         for kind in same:
             if kind in before._index:  # noqa: SLF001  # of this class
-                found._index[kind] = before._index[kind]  # noqa: SLF001
-        return found
+                copy._index[kind] = before._index[kind]  # noqa: SLF001
+        return copy
 
     def with_objects(self, changed: Mapping[Kind, tuple[Object, ...]]) -> "Dump":
         """Return a copy in which these replace all objects of their kinds."""
@@ -151,11 +151,11 @@ def dump_of(objects: Iterable[Object], empty: Iterable[Resource] = ()) -> Dump:
 
     `empty`: kinds of which it is known that there may be no object.
     """
-    found: dict[Kind, dict[Key, Object]] = {resource.of: {} for resource in empty}
+    objects_by_kind: dict[Kind, dict[Key, Object]] = {resource.of: {} for resource in empty}
     served: dict[Kind, Resource] = {resource.of: resource for resource in empty}
     for obj in objects:
         kind, version = kind_of(obj)
         if kind is not None:
-            found.setdefault(kind, {})[key_of(obj)] = obj
+            objects_by_kind.setdefault(kind, {})[key_of(obj)] = obj
             served.setdefault(kind, kind.at(version))
-    return Dump({kind: tuple(things.values()) for kind, things in found.items()}, served)
+    return Dump({kind: tuple(things.values()) for kind, things in objects_by_kind.items()}, served)

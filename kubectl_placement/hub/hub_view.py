@@ -131,7 +131,7 @@ class HubView:
         """The hub's limits, versions and name format."""
         served = {kind: kind.at(KUEUE_VERSIONS[0]) for kind in (ADMISSION_CHECK, MULTIKUEUE_CLUSTER)}
         schemas = self.dump.schemas.items()
-        schema = next((found for resource, found in schemas if resource.of == MULTIKUEUE_CONFIG), None)
+        schema = next((schema for resource, schema in schemas if resource.of == MULTIKUEUE_CONFIG), None)
         return hub_facts(self.settings, served | dict(self.dump.served), schema, UNKNOWN_KUEUE)
 
     @cached_property
@@ -185,13 +185,13 @@ class HubView:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """Every AdmissionCheck, whichever controller answers it, by name."""
-        found = (check(obj) for obj in self.dump.of(ADMISSION_CHECK))
-        return tuple(sorted(found, key=lambda one: one.meta.name))
+        checks = (check(obj) for obj in self.dump.of(ADMISSION_CHECK))
+        return tuple(sorted(checks, key=lambda check: check.meta.name))
 
     @cached_property
     def our_checks(self) -> tuple[Check, ...]:
         """The AdmissionChecks that this controller answers, by name."""
-        return tuple(one for one in self.checks if one.ours)
+        return tuple(check for check in self.checks if check.ours)
 
     @cached_property
     def cluster_objects(self) -> Mapping[str, KueueObject]:
@@ -228,15 +228,15 @@ class HubView:
         """
         if name not in self._snapshots:
             key, facts = state.Key("placement", name), self.queue_facts
-            seen = self.cache.snapshot(key, self.now, SETTLED, queue_facts=facts)
-            self._snapshots[name] = self._with_assumptions(seen)
+            snapshot = self.cache.snapshot(key, self.now, SETTLED, queue_facts=facts)
+            self._snapshots[name] = self._with_assumptions(snapshot)
         return self._snapshots[name]
 
-    def check_snapshot(self, one: Check) -> state.Snapshot:
+    def check_snapshot(self, check: Check) -> state.Snapshot:
         """Return the inputs of the decision for a check, even if it names no Placement."""
-        if one.placement:
-            return self.snapshot(one.placement)
-        return self.cache.snapshot(state.Key("check", one.meta.name), self.now, SETTLED)
+        if check.placement:
+            return self.snapshot(check.placement)
+        return self.cache.snapshot(state.Key("check", check.meta.name), self.now, SETTLED)
 
     def _with_assumptions(self, snapshot: state.Snapshot) -> state.Snapshot:
         if not self.dump.live:
@@ -260,9 +260,9 @@ class HubView:
 
         Only the controller knows for how long: listed clusters that are not draining count as held.
         """
-        seen = replace(self.snapshot(name), all_ages={})
-        guarded = hold_mass_loss(seen, self.targets(name).selection, listed_clusters(seen))
-        return dict.fromkeys((one.cluster for one in guarded.held), guarded.why)
+        snapshot = replace(self.snapshot(name), all_ages={})
+        guarded = hold_mass_loss(snapshot, self.targets(name).selection, listed_clusters(snapshot))
+        return dict.fromkeys((cluster.cluster for cluster in guarded.held), guarded.why)
 
     def plan(self, name: str) -> state.Plan:
         """Return the controller's plan for a Placement."""
@@ -271,10 +271,10 @@ class HubView:
     @cached_property
     def decisions(self) -> Mapping[Key, tuple[Decision, ...]]:
         """Namespace and name of a Placement → the decisions that name it there, whoever made them."""
-        found: dict[Key, list[Decision]] = {}
+        by_placement: dict[Key, list[Decision]] = {}
         for decision in map(SOURCE.read, self.dump.of(SOURCE.kind)):
-            found.setdefault((decision.meta.namespace, decision.placement), []).append(decision)
-        return {key: tuple(decisions) for key, decisions in found.items()}
+            by_placement.setdefault((decision.meta.namespace, decision.placement), []).append(decision)
+        return {key: tuple(decisions) for key, decisions in by_placement.items()}
 
     @cached_property
     def writes_scores(self) -> bool:
@@ -294,23 +294,23 @@ class HubView:
     @cached_property
     def _running(self) -> Mapping[str, tuple[Key, ...]]:
         """Cluster → the unfinished Workloads that are placed there, whatever their checks."""
-        found: dict[str, list[Key]] = {}
+        workloads: dict[str, list[Key]] = {}
         for workload in self.dump.of(WORKLOAD):
             name = get_str(workload, "status", "clusterName")
             if name and condition_of(workload, "Finished").get("status") != "True":
-                found.setdefault(self.managed_cluster_of(name), []).append(key_of(workload))
-        return {cluster: tuple(keys) for cluster, keys in found.items()}
+                workloads.setdefault(self.managed_cluster_of(name), []).append(key_of(workload))
+        return {cluster: tuple(keys) for cluster, keys in workloads.items()}
 
     def managed_cluster_of(self, name: str) -> str:
         """Return the cluster of a MultiKueueCluster, whichever Placement it is of."""
-        there, facts = self.cluster_objects.get(name), self.facts
-        of = (one.placement for one in self.our_checks if one.placement and facts.is_for(one.placement, name))
-        return facts.cluster_of(next(of, ""), name, there)
+        placements = (check.placement for check in self.our_checks if check.placement)
+        of = next((placement for placement in placements if self.facts.is_for(placement, name)), "")
+        return self.facts.cluster_of(of, name, self.cluster_objects.get(name))
 
     def running_for_others(self, placement: str, cluster: str) -> tuple[Key, ...]:
         """Return the Workloads that run on a cluster and have none of the Placement's checks."""
         mine = {workload.meta.id for workload in self.snapshot(placement).workloads}
-        return tuple(one for one in self._running.get(cluster, ()) if one not in mine)
+        return tuple(key for key in self._running.get(cluster, ()) if key not in mine)
 
     # -- the effect of changes
 
@@ -352,10 +352,10 @@ def _prepared(view: HubView, cache: Cache, fleet: Fleet, facts: state.HubFacts) 
 
 def _assume_usable(credentials: CredentialsByCluster) -> CredentialsByCluster:
     return {
-        cluster: found
-        if isinstance(found, CredentialSource)
+        cluster: credential
+        if isinstance(credential, CredentialSource)
         else CredentialSource("Secret", f"multikueue-{cluster}")
-        for cluster, found in credentials.items()
+        for cluster, credential in credentials.items()
     }
 
 
@@ -373,11 +373,11 @@ def _as_applied(obj: KueueObject) -> KueueObject:
 
 def _table_with(table: Mapping[Key, Object], changes: Mapping[Key, Object | None]) -> dict[Key, Object]:
     """Return the table with the changes; a changed object gets a newer resourceVersion."""
-    found = dict(table)
+    copy = dict(table)
     for key, obj in changes.items():
-        there = found.pop(key, None)
+        there = copy.pop(key, None)
         if obj is not None:
             version = str(get_value(there, "metadata", "resourceVersion") or "")
             later = str(int(version) + 1) if version.isdecimal() else f"{version}+"
-            found[key] = obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}
-    return found
+            copy[key] = obj | {"metadata": obj["metadata"] | {"resourceVersion": later}}
+    return copy

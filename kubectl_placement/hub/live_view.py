@@ -91,12 +91,12 @@ Changes = Mapping[Kind, tuple[_Objects, _Objects]]
 
 def _is_sequel(before: HubView, now: HubView) -> bool:
     """Whether only objects have changed: the same kinds are known, and the settings are the same."""
-    one, other = before.dump, now.dump
+    old, new = before.dump, now.dump
     return (
         before.settings == now.settings
-        and (one.served, one.missing, one.live) == (other.served, other.missing, other.live)
-        and one.objects.keys() == other.objects.keys()
-        and one.schemas == other.schemas
+        and (old.served, old.missing, old.live) == (new.served, new.missing, new.live)
+        and old.objects.keys() == new.objects.keys()
+        and old.schemas == new.schemas
     )
 
 
@@ -105,7 +105,7 @@ def _changes(before: Dump, now: Dump) -> Iterator[tuple[Kind, tuple[_Objects, _O
         old = before.objects[kind]
         if old is not objects:
             known, present = set(map(id, old)), set(map(id, objects))
-            was = {key_of(one): one for one in old if id(one) not in present}
+            was = {key_of(obj): obj for obj in old if id(obj) not in present}
             yield kind, (was, {key_of(obj): obj for obj in objects if id(obj) not in known})
 
 

@@ -60,27 +60,27 @@ def shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[
     `namespaces`: those of the controller and of Kueue. Of other namespaces, only Deployments of these two and
     of the Go kueue-addon are returned. Events are the controller's.
     """
-    found = _shared_objects(dump, kind, namespaces)
+    objects = _shared_objects(dump, kind, namespaces)
     if kind == CRD:  # in a schema, annotations are a field
-        return [one | {"metadata": _with_known_annotations(one["metadata"])} for one in found]
-    return [_with_known_annotations(one) for one in found]
+        return [obj | {"metadata": _with_known_annotations(obj["metadata"])} for obj in objects]
+    return [_with_known_annotations(obj) for obj in objects]
 
 
 def _shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list[Object]:
-    found = dump.of(kind)
+    objects = dump.of(kind)
     if kind == EVENT:
-        return [one for one in found if _is_ours(one)]
+        return [obj for obj in objects if _is_ours(obj)]
     if kind == SECRET:
-        users = [server_and_user(one) or key_of(one) for one in found]
-        return [_secret(one, users.index(user) + 1) for one, user in zip(found, users, strict=True)]
+        users = [server_and_user(obj) or key_of(obj) for obj in objects]
+        return [_secret(obj, users.index(user) + 1) for obj, user in zip(objects, users, strict=True)]
     if kind == DEPLOYMENT:
         ours = deployments(dump)
-        return [_deployment(one) for one in found if key_of(one)[0] in namespaces or _has_rule(one, ours)]
+        return [_deployment(obj) for obj in objects if key_of(obj)[0] in namespaces or _has_rule(obj, ours)]
     if kind == CONFIG_MAP:
         files = _files(dump)
-        return [_config_map(one, files.get(key_of(one), "")) for one in found]
+        return [_config_map(obj, files.get(key_of(obj), "")) for obj in objects]
     redact = _REDACTORS.get(kind)
-    return [redact(one) for one in found] if redact else list(found)
+    return [redact(obj) for obj in objects] if redact else list(objects)
 
 
 def _has_rule(deployment: Object, ours: list[Object]) -> bool:
@@ -119,9 +119,9 @@ def _changed(node: Any, field: str, value_of: Callable[[Object], Any]) -> Any:
 def _secret(obj: Object, number: int) -> Object:
     """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
     data: dict[str, Any] = dict.fromkeys(get_dict(obj, "data"), _REPLACED)
-    found = secret(obj)
-    if KUBECONFIG_KEY in data and not found.problem:
-        times = {"iat": found.issued, "exp": found.expires}
+    parsed = secret(obj)
+    if KUBECONFIG_KEY in data and not parsed.problem:
+        times = {"iat": parsed.issued, "exp": parsed.expires}
         seconds = {claim: int(when.timestamp()) for claim, when in times.items() if when}
         content = _KUBECONFIG.format(token=_token({"jti": str(number), **seconds}))
         data[KUBECONFIG_KEY] = base64.b64encode(content.encode()).decode()
@@ -137,8 +137,8 @@ def _token(claims: Mapping[str, object]) -> str:
 
 def _deployment(obj: Object) -> Object:
     """Return a Deployment; arguments are kept of the containers whose arguments are read."""
-    one = controller_container(obj) or {}
-    with_args = {"manager"} if is_kueue(obj) else {get_str(one, "name")}
+    container = controller_container(obj) or {}
+    with_args = {"manager"} if is_kueue(obj) else {get_str(container, "name")}
     template = pod_template(get_dict(obj, "spec", "template"), with_args)
     spec = {
         key: get_dict(obj, "spec")[key] for key in ("replicas", "selector") if key in get_dict(obj, "spec")
@@ -159,15 +159,15 @@ def _workload(obj: Object) -> Object:
 
 def _files(dump: Dump) -> Mapping[Key, str]:
     """Return the ConfigMaps that hold the settings of the controller and of Kueue, and the key of each."""
-    found = {
+    files = {
         (key_of(deployment)[0], config_map_name(deployment)): CONFIG_KEY for deployment in deployments(dump)
     }
-    for one in dump.of(DEPLOYMENT):
-        if is_kueue(one):
-            volumes = get_list(one, "spec", "template", "spec", "volumes")
+    for deployment in dump.of(DEPLOYMENT):
+        if is_kueue(deployment):
+            volumes = get_list(deployment, "spec", "template", "spec", "volumes")
             names = (KUEUE_CONFIG_MAP, *(get_str(volume, "configMap", "name") for volume in volumes))
-            found |= {(key_of(one)[0], name): KUEUE_CONFIG_KEY for name in names}
-    return found
+            files |= {(key_of(deployment)[0], name): KUEUE_CONFIG_KEY for name in names}
+    return files
 
 
 def _config_map(obj: Object, file: str) -> Object:
@@ -189,7 +189,7 @@ def _settings_text(content: str) -> str:
 
 
 def _hidden_variables(plugin: Object) -> list[Object]:
-    return [{**one, "value": REDACTED} for one in get_list(plugin, "env")]
+    return [{**variable, "value": REDACTED} for variable in get_list(plugin, "env")]
 
 
 # -- ClusterProfiles
@@ -200,7 +200,7 @@ def _cluster_profile(obj: Object) -> Object:
     status = {key: value for key, value in get_dict(obj, "status").items() if key != "properties"}
     for field in ("accessProviders", "credentialProviders"):
         if field in status:
-            status[field] = [{**one, "cluster": _cluster(one)} for one in get_list(status, field)]
+            status[field] = [{**entry, "cluster": _cluster(entry)} for entry in get_list(status, field)]
     return _head(obj, "spec") | {"status": status}
 
 

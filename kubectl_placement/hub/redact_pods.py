@@ -45,18 +45,18 @@ def pod_template(template: Mapping[str, Any], with_args: Collection[str] = ()) -
     kept = _kept(spec, _POD_FIELDS)
     for field in _CONTAINER_LISTS:
         if field in spec:
-            kept[field] = [_container(one, with_args) for one in get_list(spec, field)]
+            kept[field] = [_container(container, with_args) for container in get_list(spec, field)]
     if "volumes" in spec:
         kept["volumes"] = [_kept(volume, ("name", *_VOLUME_SOURCES)) for volume in get_list(spec, "volumes")]
     return {"metadata": _kept(get_dict(template, "metadata"), ("labels",)), "spec": kept}
 
 
-def _container(one: Mapping[str, Any], with_args: Collection[str]) -> dict[str, Any]:
-    kept = _kept(one, _CONTAINER_FIELDS)
-    if "args" in one and one.get("name") in with_args:
-        kept["args"] = one["args"]
-    if "env" in one:
-        kept["env"] = [_variable(entry) for entry in get_list(one, "env")]
+def _container(container: Mapping[str, Any], with_args: Collection[str]) -> dict[str, Any]:
+    kept = _kept(container, _CONTAINER_FIELDS)
+    if "args" in container and container.get("name") in with_args:
+        kept["args"] = container["args"]
+    if "env" in container:
+        kept["env"] = [_variable(entry) for entry in get_list(container, "env")]
     return kept
 
 

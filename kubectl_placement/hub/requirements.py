@@ -70,7 +70,7 @@ def missing_rights_text(missing: Collection[MissingRight]) -> str:
     others = [right for right in missing if right not in in_role]
     rest = joined(map(str, others))
     if not in_role:
-        commands = joined((one.check_command for one in others), "; ")
+        commands = joined((right.check_command for right in others), "; ")
         return f"ask an admin for the right to {rest} (check: {commands})"
     lacking = (
         f"ask an admin to bind placement-ac's viewer roles to you ({FIND_VIEWER_ROLES}): "

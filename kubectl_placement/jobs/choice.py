@@ -137,11 +137,11 @@ def _before_nomination(view: HubView, workload: Workload) -> HubView:
 
 
 def _choice(view: HubView, before: HubView, placement: str, workload: Workload) -> PlacementChoice:
-    seen, targets = view.snapshot(placement), view.targets(placement)
-    checks = tuple(check.meta.name for check in seen.checks.ours)
+    snapshot, targets = view.snapshot(placement), view.targets(placement)
+    checks = tuple(check.meta.name for check in snapshot.checks.ours)
     raw = view.placement(placement)
-    judged = _judged(before, placement, workload) if seen.policy.dispatcher else None
-    verdict = judge(seen, targets)
+    judged = _judged(before, placement, workload) if snapshot.policy.dispatcher else None
+    verdict = judge(snapshot, targets)
     paused = f"no job is sent to a cluster: {verdict.reason}: {verdict.message}"
     problem = judged.problem if judged else ""
     [status] = check_statuses(view, checks[:1])
@@ -155,9 +155,9 @@ def _choice(view: HubView, before: HubView, placement: str, workload: Workload) 
         problem=paused if keeps_objects(verdict) else problem,
         clusters=tuple(
             replace(cluster, quota=_quota(view, cluster, judged))
-            for cluster in _clusters(rows, judged, eligible_clusters(seen, targets), workload)
+            for cluster in _clusters(rows, judged, eligible_clusters(snapshot, targets), workload)
         ),
-        profile_problem=_profile_problem(seen) if judged else "",
+        profile_problem=_profile_problem(snapshot) if judged else "",
     )
 
 
@@ -169,9 +169,9 @@ def _profile_problem(snapshot: Snapshot) -> str:
 
 
 def _judged(before: HubView, placement: str, workload: Workload) -> _Judged | None:
-    seen, targets = before.snapshot(placement), before.targets(placement)
-    fit = _RecordingFit(seen, targets, workload.meta.uid)
-    nominate(seen, targets, fit)
+    snapshot, targets = before.snapshot(placement), before.targets(placement)
+    fit = _RecordingFit(snapshot, targets, workload.meta.uid)
+    nominate(snapshot, targets, fit)
     if fit.judged is None:  # it was not its turn: as if it were the last one
         fit.ranking(workload)
     return fit.judged
@@ -181,7 +181,7 @@ def _clusters(
     rows: Mapping[str, ClusterRow], judged: _Judged | None, eligible: frozenset[str], workload: Workload
 ) -> Iterator[ClusterChoice]:
     order = (*judged.ranking.order, *judged.ranking.refusals) if judged else ()
-    for name in dict.fromkeys((*(one for one in order if one in rows), *rows)):
+    for name in dict.fromkeys((*(cluster for cluster in order if cluster in rows), *rows)):
         state, why = _state(rows[name], eligible)
         refusal = judged.ranking.refusals.get(name) if judged else None
         yield ClusterChoice(

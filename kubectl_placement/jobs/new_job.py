@@ -66,22 +66,22 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
     """Return where the job of a manifest would go on a hub."""
     job, metadata = _queued(view, manifest), manifest["metadata"]
     submitted = None if job.path.problem else _submitted(view, manifest, job)
-    found = choices(*submitted) if submitted else ()
+    entries = choices(*submitted) if submitted else ()
     return NewJob(
         kind=manifest["kind"],
         namespace=job.namespace,
         name=metadata.get("name") or f"{metadata['generateName']}…",
         queue=job.path.queue,
         cluster_queue=job.path.cluster_queue,
-        placements=found,
+        placements=entries,
         problem=job.path.problem,
         notes=(
             *_unknown(view),
             *not_covered(view, job.path.cluster_queue, job.spec),
             *_notes(manifest),
-            *(one.profile_problem for one in found if one.profile_problem),
-            *quota_notes(view, found),
-            *(ignored(submitted[1].job) if submitted and any(one.dispatcher for one in found) else ()),
+            *(entry.profile_problem for entry in entries if entry.profile_problem),
+            *quota_notes(view, entries),
+            *(ignored(submitted[1].job) if submitted and any(entry.dispatcher for entry in entries) else ()),
         ),
     )
 
@@ -89,7 +89,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
 def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> WorkloadsByWorker:
     """Return the workers whose quota matters to the jobs of manifests."""
     queued = ((manifest, _queued(view, manifest)) for manifest in manifests if is_job(manifest))
-    return merged(workers_to_ask(*_submitted(view, one, job)) for one, job in queued if not job.path.problem)
+    return merged(workers_to_ask(*_submitted(view, raw, job)) for raw, job in queued if not job.path.problem)
 
 
 class _QueuedJob(NamedTuple):

@@ -23,10 +23,10 @@ class QueuePath(NamedTuple):
 
 def queue_path(view: HubView, namespace: str, queue: str) -> QueuePath:
     """Return the checks that a job gets by its LocalQueue."""
-    found = view.dump.find(LOCAL_QUEUE, queue, namespace)
-    if found is None:
+    local_queue = view.dump.find(LOCAL_QUEUE, queue, namespace)
+    if local_queue is None:
         return QueuePath(queue, problem=_missing(view.dump, LOCAL_QUEUE, queue, namespace))
-    name = get_str(found, "spec", "clusterQueue")
+    name = get_str(local_queue, "spec", "clusterQueue")
     cluster_queue = view.dump.find(CLUSTER_QUEUE, name)
     if cluster_queue is None:
         return QueuePath(queue, name, problem=_missing(view.dump, CLUSTER_QUEUE, name))
@@ -42,5 +42,5 @@ def _missing(dump: Dump, kind: Kind, name: str, namespace: str = "") -> str:
     label = f"{kind.kind} {'/'.join(filter(None, (namespace, name)))}"
     if unknown := dump.why_unknown(kind):
         return f"{label} is {unknown}"
-    names = [one for space, one in dump.by_key(kind) if space == namespace]
+    names = [name for space, name in dump.by_key(kind) if space == namespace]
     return f"create {label}: it does not exist{did_you_mean(name, names)}"

@@ -65,12 +65,12 @@ def waiting_job(workload: Object) -> WaitingJob | None:
 
 def waiting_jobs(dump: Dump) -> dict[str, list[WaitingJob]]:
     """Return MultiKueueCluster → the jobs that wait for it, the oldest first."""
-    found: dict[str, list[WaitingJob]] = {}
+    jobs: dict[str, list[WaitingJob]] = {}
     for workload in sorted(dump.of(WORKLOAD), key=_created):
         if job := waiting_job(workload):
             for name in get_strs(workload, "status", "nominatedClusterNames"):
-                found.setdefault(name, []).append(job)
-    return found
+                jobs.setdefault(name, []).append(job)
+    return jobs
 
 
 def _created(workload: Object) -> str:

@@ -38,39 +38,39 @@ def workers_to_ask(view: HubView, workload: Workload) -> WorkloadsByWorker:
 
 def merged(parts: Iterable[WorkloadsByWorker]) -> WorkloadsByWorker:
     """Return all these workers together."""
-    found: dict[str, WorkloadsThere] = {}
+    workers: dict[str, WorkloadsThere] = {}
     for part in parts:
         for name, then in part.items():
-            running, waiting = found.get(name, NO_WORKLOADS)
-            found[name] = WorkloadsThere(running | then.running, waiting | then.waiting)
-    return found
+            running, waiting = workers.get(name, NO_WORKLOADS)
+            workers[name] = WorkloadsThere(running | then.running, waiting | then.waiting)
+    return workers
 
 
 def _asked_for(view: HubView, placement: str, workload: Workload) -> WorkloadsByWorker:
-    seen, targets = view.snapshot(placement), view.targets(placement)
-    if not seen.policy.dispatcher:
+    snapshot, targets = view.snapshot(placement), view.targets(placement)
+    if not snapshot.policy.dispatcher:
         return {}
-    fit = JobFit(seen, targets)
-    names = fit.asks_about(workload).union(nominate(seen, targets, fit).questions.ask)
-    return workloads_on(seen, names)
+    fit = JobFit(snapshot, targets)
+    names = fit.asks_about(workload).union(nominate(snapshot, targets, fit).questions.ask)
+    return workloads_on(snapshot, names)
 
 
-def quota_notes(view: HubView, found: Sequence[PlacementChoice]) -> Iterator[str]:
+def quota_notes(view: HubView, choices: Sequence[PlacementChoice]) -> Iterator[str]:
     """Yield why the plugins that read the quota of workers abstain, where it matters."""
-    if any(cluster.quota == "not read" for choice in found for cluster in choice.clusters):
+    if any(cluster.quota == "not read" for choice in choices for cluster in choice.clusters):
         text = NOT_READ if view.dump.live else NOT_IN_DUMP
-        yield text.format(_abstaining(found))
+        yield text.format(_abstaining(choices))
     unknown: dict[str, dict[str, None]] = {}
-    for choice in found:
-        for one in choice.clusters:
-            if one.quota == "unknown":
-                facts = (view.queue_facts or {}).get(one.cluster_object)
+    for choice in choices:
+        for cluster in choice.clusters:
+            if cluster.quota == "unknown":
+                facts = (view.queue_facts or {}).get(cluster.cluster_object)
                 why = facts.problem if facts else NOT_ASKED
-                unknown.setdefault(why, {})[one.cluster] = None
+                unknown.setdefault(why, {})[cluster.cluster] = None
     for why, clusters in unknown.items():
         yield UNKNOWN.format(joined(clusters), why)
 
 
-def _abstaining(found: Sequence[PlacementChoice]) -> str:
-    scores = any(HEADROOM in choice.weights for choice in found)
+def _abstaining(choices: Sequence[PlacementChoice]) -> str:
+    scores = any(HEADROOM in choice.weights for choice in choices)
     return f"{CAPACITY} and {HEADROOM} abstain" if scores else f"{CAPACITY} abstains"

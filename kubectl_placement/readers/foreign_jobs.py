@@ -17,8 +17,8 @@ async def find_foreign_jobs(
     client: Client, workloads: Resource, jobs: Iterable[WaitingJob]
 ) -> tuple[ForeignJob, ...]:
     """Return those of these names. Raises ApiError; what may not be read counts as absent."""
-    found = await gather_all(_find(client, workloads, job) for job in jobs)
-    return tuple(filter(None, found))
+    jobs_there = await gather_all(_find(client, workloads, job) for job in jobs)
+    return tuple(filter(None, jobs_there))
 
 
 async def _find(client: Client, workloads: Resource, job: WaitingJob) -> ForeignJob | None:

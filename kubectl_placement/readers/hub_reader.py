@@ -76,22 +76,22 @@ async def _read_lists(
     served = await client.discover(kinds)
     scopes = [(kind, place) for kind in kinds if kind in served for place in (namespaces.get(kind) or ("",))]
     wanted = {*schemas, *(served[kind] for kind in (MULTIKUEUE_CONFIG,) if kind in served)}
-    answers, found = await asyncio.gather(
+    answers, definitions = await asyncio.gather(
         gather_all(_list(client, served[kind], place) for kind, place in scopes),
         _schemas(client, wanted),
     )
     lists = [answer for answer in answers if isinstance(answer, _KindList)]
     missing = tuple(dict.fromkeys(answer for answer in answers if isinstance(answer, MissingRight)))
-    dump = Dump(dict.fromkeys(kinds, ()), served, missing, found, live=True, server=client.server)
+    dump = Dump(dict.fromkeys(kinds, ()), served, missing, definitions, live=True, server=client.server)
     return dump.with_objects(_objects_by_kind(lists)), lists
 
 
 def _objects_by_kind(lists: Iterable[_KindList]) -> dict[Kind, tuple[Object, ...]]:
     """Return the objects of each kind from all its namespaces."""
-    found: dict[Kind, dict[Key, Object]] = {}
-    for one in lists:
-        found.setdefault(one.kind, {}).update(one.objects)
-    return {kind: tuple(objects.values()) for kind, objects in found.items()}
+    tables: dict[Kind, dict[Key, Object]] = {}
+    for kind_list in lists:
+        tables.setdefault(kind_list.kind, {}).update(kind_list.objects)
+    return {kind: tuple(objects.values()) for kind, objects in tables.items()}
 
 
 def _with_kind(resource: Resource, item: Object) -> Object:
@@ -111,15 +111,15 @@ async def _list(client: Client, resource: Resource, place: Place) -> _KindList |
     if name:
         resource = Resource(kind._replace(only=name), resource.version)
     try:
-        found = await client.list(resource, namespace or None, label_selector=selector)
+        listing = await client.list(resource, namespace or None, label_selector=selector)
     except NotFound:
         return _KindList(kind, resource, namespace, {}, "")
     except Refused as refused:
         if refused.status == FORBIDDEN:
             return MissingRight("list", kind, namespace, name)
         raise
-    objects = {key_of(item): _with_kind(resource, item) for item in found.items}
-    return _KindList(kind, resource, namespace, objects, found.resource_version)
+    objects = {key_of(item): _with_kind(resource, item) for item in listing.items}
+    return _KindList(kind, resource, namespace, objects, listing.resource_version)
 
 
 # -- watch
@@ -137,8 +137,8 @@ async def watch_kinds(
     rights = set(dump.missing)
     while True:
         async with aclosing(_watch_lists(client, dump, lists, pause)) as dumps:
-            async for one in dumps:
-                yield one
+            async for dump in dumps:
+                yield dump
         dump, lists = await _list_again(client, kinds, namespaces)
         if lost := [str(right) for right in dump.missing if right not in rights]:
             raise Refused(f"a right was revoked: {', '.join(lost)}", status=FORBIDDEN)
@@ -163,7 +163,7 @@ async def _watch_lists(
     """Yield `dump` after each change; returns when a watch ends."""
     changed = asyncio.Event()
     now = asyncio.get_running_loop().time
-    watches = [asyncio.create_task(_watch(client, one, changed)) for one in lists]
+    watches = [asyncio.create_task(_watch(client, kind_list, changed)) for kind_list in lists]
     try:
         while not any(watch.done() for watch in watches):
             began = now()
@@ -186,7 +186,7 @@ async def _watch_lists(
 
 def _is_renewal(before: Object | None, now: Object) -> bool:
     """Whether a Lease was only renewed: every other second, and nothing that is shown changes."""
-    specs = [dict(one.get("spec") or {}) if one else {} for one in (before, now)]
+    specs = [dict(lease.get("spec") or {}) if lease else {} for lease in (before, now)]
     renewed = [spec.pop("renewTime", None) for spec in specs]
     return all(renewed) and specs[0] == specs[1]
 
@@ -200,9 +200,9 @@ async def _first_of(changed: asyncio.Event, watches: Iterable[asyncio.Task[None]
         change.cancel()
 
 
-async def _watch(client: Client, one: _KindList, changed: asyncio.Event) -> None:
+async def _watch(client: Client, kind_list: _KindList, changed: asyncio.Event) -> None:
     """Keep a list up to date. Raises ApiError when the watch fails; ends when all has to be listed again."""
-    reflector = Reflector(client, one.resource, one.namespace, version=one.version)
+    reflector = Reflector(client, kind_list.resource, kind_list.namespace, version=kind_list.version)
     async with aclosing(reflector.follow()) as parts:
         async for part in parts:
             if isinstance(part, Listing):
@@ -210,10 +210,10 @@ async def _watch(client: Client, one: _KindList, changed: asyncio.Event) -> None
             change, item = part
             if change == BOOKMARK:
                 continue
-            before = one.objects.get(key := key_of(item))
+            before = kind_list.objects.get(key := key_of(item))
             if change == "DELETED":
-                one.objects.pop(key, None)
+                kind_list.objects.pop(key, None)
             else:
-                one.objects[key] = _with_kind(one.resource, item)
+                kind_list.objects[key] = _with_kind(kind_list.resource, item)
             if change == "DELETED" or not _is_renewal(before, item):
                 changed.set()

@@ -58,7 +58,7 @@ def read_dump(names: Iterable[str]) -> Dump:
     A typed list, like a SecretList, says that its kind was read, even if it is empty.
     """
     documents = [
-        (one, source[0]) for name in names for source in _sources(name) for one in _documents(source)
+        (doc, source[0]) for name in names for source in _sources(name) for doc in _documents(source)
     ]
     objects = (obj for document, name in documents for obj in _unfolded(document, name))
     named = (obj for obj in objects if "name" in obj["metadata"])
@@ -93,7 +93,7 @@ def _files(path: Path) -> list[Path]:
     """Return the path, or the files in this folder. Raises OSError, InvalidManifest."""
     if not path.is_dir():
         return [path]
-    files = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.is_file())
+    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
     if not files:
         raise InvalidManifest(f"{path}: no file in it ends in {', '.join(SUFFIXES)}")
     return files
@@ -126,7 +126,7 @@ def _are_nested_too_deeply(documents: list[Any]) -> bool:
     """Whether one has more than MAX_LEVELS, or contains itself: YAML's aliases make that possible."""
     level: Iterable[Any] = (documents,)
     for _ in range(MAX_LEVELS + 1):
-        values = (one for node in level for one in (node.values() if isinstance(node, dict) else node))
+        values = (value for node in level for value in (node.values() if isinstance(node, dict) else node))
         level = {id(value): value for value in values if isinstance(value, dict | list | tuple)}.values()
         if not level:
             return False
@@ -197,8 +197,8 @@ def _is_tree(value: object) -> object:
     """Validate `fieldsV1`: nested maps. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError("it must be a map of maps")  # noqa: TRY004  # pydantic converts it to its error
-    for one in value.values():
-        _is_tree(one)
+    for child in value.values():
+        _is_tree(child)
     return value
 
 

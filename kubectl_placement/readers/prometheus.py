@@ -39,7 +39,7 @@ async def cluster_counts(
     answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
     try:
         points = {
-            get_str(one, "metric", "state"): _points(one["values"], step) for one in answer["data"]["result"]
+            get_str(row, "metric", "state"): _points(row["values"], step) for row in answer["data"]["result"]
         }
     except (KeyError, TypeError, ValueError, OverflowError):
         raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
@@ -61,16 +61,16 @@ async def _ask(url: str, query: dict[str, str]) -> Any:
 
 def _points(values: Iterable[tuple[float, str]], step: float) -> tuple[Point, ...]:
     """Return the points at which the number changes; None where values are missing."""
-    found: list[Point] = []
+    points: list[Point] = []
     last = None
     for at, number in values:
         if last is not None and at - last > 1.5 * step:
-            found.append(Point(_time(last + step), None))
+            points.append(Point(_time(last + step), None))
         value = int(float(number))
-        if not found or found[-1].value != value:
-            found.append(Point(_time(at), value))
+        if not points or points[-1].value != value:
+            points.append(Point(_time(at), value))
         last = at
-    return tuple(found)
+    return tuple(points)
 
 
 def _time(seconds: float) -> datetime:

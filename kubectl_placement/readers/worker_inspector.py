@@ -52,9 +52,9 @@ class WorkerInspector:
 
     async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
         """Return the result for each target, in order. Raises only CancelledError."""
-        return tuple(await asyncio.gather(*map(self._one, targets)))
+        return tuple(await asyncio.gather(*map(self._inspect, targets)))
 
-    async def _one(self, target: WorkerTarget) -> WorkerInspection:
+    async def _inspect(self, target: WorkerTarget) -> WorkerInspection:
         source = target.credential
         if source is None:
             return WorkerInspection(target, AccessProblem.NO_RIGHT)
@@ -97,7 +97,7 @@ class WorkerInspector:
     async def _ask(self, target: WorkerTarget, login: WorkerLogin) -> WorkerInspection:
         async with self.connector.client(login) as client:
             ask = WorkerQueries(client, login.described_as)
-            found = await ask.findings(self.needs, self.kueue_namespace)
+            findings = await ask.findings(self.needs, self.kueue_namespace)
             things, user, foreign = await asyncio.gather(
                 ask.objects((*INSPECTED_KINDS, *DEFINITION_KINDS)),
                 ask.user(),
@@ -107,6 +107,6 @@ class WorkerInspector:
                 ),
             )
         named = {
-            kind: one if isinstance(one, Unknown) else with_valid_names(one) for kind, one in things.items()
+            kind: raw if isinstance(raw, Unknown) else with_valid_names(raw) for kind, raw in things.items()
         }
-        return WorkerInspection(target, found=found, objects=named, foreign_jobs=foreign, user=user)
+        return WorkerInspection(target, found=findings, objects=named, foreign_jobs=foreign, user=user)

@@ -43,13 +43,13 @@ class AffectedPlacements:
         if now is not None:
             self._clusters[name] = now
         sets = sets_holding(before, fleet) | sets_holding(now, fleet)
-        return {key for one in sets for key in self.of_set(one, fleet, placements)}
+        return {key for set_name in sets for key in self.of_set(set_name, fleet, placements)}
 
     def of_score(self, cluster: str, name: str, fleet: Fleet, placements: Placements) -> set[Key]:
         """Return the Placements that prioritize by the AddOnPlacementScore `name` of `cluster`."""
         sets = sets_holding(fleet.clusters.get(("", cluster)), fleet)
         spaces = {space for space, bound in fleet.bindings if bound in sets}
-        return {key for key, one in placements.items() if key[0] in spaces and _prioritizes(one, name)}
+        return {key for key, obj in placements.items() if key[0] in spaces and _prioritizes(obj, name)}
 
     def of_set(
         self, name: str, fleet: Fleet, placements: Placements, namespace: str | None = None
@@ -60,20 +60,20 @@ class AffectedPlacements:
         """
         bound_in = {space for space, bound in fleet.bindings if bound == name}
         spaces = bound_in if namespace is None else {namespace}
-        return {key for key, one in placements.items() if key[0] in spaces and _may_use(one, name)}
+        return {key for key, obj in placements.items() if key[0] in spaces and _may_use(obj, name)}
 
 
 def sets_holding(cluster: Obj | None, fleet: Fleet) -> frozenset[str]:
     """Return the names of the sets that the cluster is in; a set that cannot be read has no members."""
     if cluster is None:
         return frozenset()
-    found: set[str] = set()
-    for (_, name), one in fleet.cluster_sets.items():
+    names: set[str] = set()
+    for (_, name), cluster_set in fleet.cluster_sets.items():
         with suppress(BrokenSetError):
-            selector = member_selector(one)
+            selector = member_selector(cluster_set)
             if selector is not None and first_unmet(selector, fields.labels_of(cluster)) is None:
-                found.add(name)
-    return frozenset(found)
+                names.add(name)
+    return frozenset(names)
 
 
 def _may_use(placement: Obj, cluster_set: str) -> bool:

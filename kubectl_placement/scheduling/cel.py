@@ -136,10 +136,10 @@ def _scores_of(fleet: Fleet) -> Function:
     """Make `<cluster>.scores(<name>)`: the items of an AddOnPlacementScore, an error if there is none."""
 
     def scores(cluster: Obj, name: str) -> object:
-        found = fleet.scores.get((str(name_of(cluster)), str(name)))
-        if found is None:
+        obj = fleet.scores.get((str(name_of(cluster)), str(name)))
+        if obj is None:
             raise ValueError(f"failed to get score {name}")
-        items = get_list(found, "status", "scores")
+        items = get_list(obj, "status", "scores")
         return json_to_cel([{"name": item.get("name"), "value": item.get("value")} for item in items])
 
     return scores
@@ -180,9 +180,9 @@ def _called(tree: lark.Tree[lark.Token]) -> str:
 
 def _arguments(tree: lark.Tree[lark.Token]) -> list[lark.Tree[lark.Token]]:
     last = tree.children[-1] if tree.data in ("member_dot_arg", "ident_arg") else None
-    return [one for one in last.children if isinstance(one, lark.Tree)] if isinstance(last, lark.Tree) else []
+    return [arg for arg in last.children if isinstance(arg, lark.Tree)] if isinstance(last, lark.Tree) else []
 
 
 def _macro_variables(arguments: list[lark.Tree[lark.Token]]) -> frozenset[str]:
     """Return the names that a macro may declare: the last argument of one is an expression."""
-    return frozenset(str(one.children[0]) for each in arguments[:-1] for one in each.find_data("ident"))
+    return frozenset(str(ident.children[0]) for each in arguments[:-1] for ident in each.find_data("ident"))

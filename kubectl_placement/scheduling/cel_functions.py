@@ -60,11 +60,11 @@ class SemanticVersion:
 
 def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
     """Return the version; raise ValueError if `text` is none."""
-    found = (_LOOSE if normalize else _STRICT).fullmatch(text)
-    if found is None:
+    match = (_LOOSE if normalize else _STRICT).fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is no semantic version")
-    major, minor, patch = (int(found[index] or 0) for index in (1, 2, 3))
-    parts = found["pre"].split(".") if found["pre"] else ()
+    major, minor, patch = (int(match[index] or 0) for index in (1, 2, 3))
+    parts = match["pre"].split(".") if match["pre"] else ()
     pre = tuple((False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts)
     return SemanticVersion(major, minor, patch, not pre, pre)
 
@@ -92,10 +92,10 @@ def _amount(other: Any) -> Fraction:
     return other.value if isinstance(other, Quantity) else Fraction(int(other))
 
 
-def _compare(one: Any, other: Any) -> IntType:
-    if type(one) is not type(other) or not isinstance(one, Quantity | SemanticVersion):
+def _compare(left: Any, right: Any) -> IntType:
+    if type(left) is not type(right) or not isinstance(left, Quantity | SemanticVersion):
         raise TypeError("no such overload")
-    return IntType((one > other) - (one < other))
+    return IntType((left > right) - (left < right))
 
 
 def _as_integer(quantity: Quantity) -> IntType:
@@ -104,8 +104,8 @@ def _as_integer(quantity: Quantity) -> IntType:
     return IntType(int(quantity.value))
 
 
-def _strings(found: list[str]) -> ListType:
-    return ListType([StringType(one) for one in found])
+def _strings(texts: list[str]) -> ListType:
+    return ListType([StringType(text) for text in texts])
 
 
 def _position(where: Any, what: Any, start: int = 0) -> IntType:
@@ -117,7 +117,7 @@ def _position(where: Any, what: Any, start: int = 0) -> IntType:
 def _last_position(where: Any, what: Any, last: int | None = None) -> IntType:
     if isinstance(where, str):
         return IntType(str(where).rfind(str(what), 0, None if last is None else int(last) + len(str(what))))
-    return IntType(max((index for index, one in enumerate(where) if one == what), default=-1))
+    return IntType(max((index for index, item in enumerate(where) if item == what), default=-1))
 
 
 def _substring(text: str, start: int, end: int | None = None) -> StringType:
@@ -136,7 +136,7 @@ def _split(text: str, separator: str, limit: int = -1) -> ListType:
 
 
 def _ascii(change: Callable[[str], str]) -> Function:
-    return lambda text: StringType("".join(change(one) if one.isascii() else one for one in str(text)))
+    return lambda text: StringType("".join(change(char) if char.isascii() else char for char in str(text)))
 
 
 def _sum(values: Any) -> Any:
@@ -145,10 +145,10 @@ def _sum(values: Any) -> Any:
     return sum(values[1:], values[0]) if values else IntType(0)
 
 
-def _remainder(one: Any, other: Any) -> Any:
-    if isinstance(one, str | bytes):
+def _remainder(left: Any, right: Any) -> Any:
+    if isinstance(left, str | bytes):
         raise TypeError("no such overload")  # Python would format it, as long as a width says
-    return one % other
+    return left % right
 
 
 def _duration(value: Any) -> DurationType:
@@ -161,11 +161,11 @@ def _numeric(compare: Function) -> Function:
     """Let integers and doubles be compared with each other, as cel-go does at run time."""
     numbers = (IntType, UintType, DoubleType)
 
-    def compared(one: Any, other: Any) -> Any:
-        if isinstance(one, numbers) and isinstance(other, numbers):
-            return BoolType(compare(Fraction(one), Fraction(other)))
-        wrong = next((side for side in (one, other) if isinstance(side, CELEvalError)), None)
-        return wrong or BoolType(compare(one, other))
+    def compared(left: Any, right: Any) -> Any:
+        if isinstance(left, numbers) and isinstance(right, numbers):
+            return BoolType(compare(Fraction(left), Fraction(right)))
+        wrong = next((side for side in (left, right) if isinstance(side, CELEvalError)), None)
+        return wrong or BoolType(compare(left, right))
 
     return compared
 
@@ -184,8 +184,8 @@ FUNCTIONS: dict[str, Function] = {
     "major": lambda version: IntType(version.major),
     "minor": lambda version: IntType(version.minor),
     "patch": lambda version: IntType(version.patch),
-    "isLessThan": lambda one, other: BoolType(_compare(one, other) < 0),
-    "isGreaterThan": lambda one, other: BoolType(_compare(one, other) > 0),
+    "isLessThan": lambda left, right: BoolType(_compare(left, right) < 0),
+    "isGreaterThan": lambda left, right: BoolType(_compare(left, right) > 0),
     "compareTo": _compare,
     "parseJSON": lambda text: json_to_cel(json.loads(str(text))),
     "charAt": lambda text, index: _substring(text, index, min(int(index) + 1, len(text))),

@@ -37,19 +37,19 @@ class Regex:
         return BoolType(self._program(pattern, str(text)).search(str(text)) is not None)
 
     def _find(self, text: Any, pattern: Any) -> StringType:
-        found = self._program(pattern, str(text)).search(str(text))
-        return StringType(found[0] if found else "")
+        match = self._program(pattern, str(text)).search(str(text))
+        return StringType(match[0] if match else "")
 
     def _find_all(self, text: Any, pattern: Any, limit: int = -1) -> ListType:
         where = str(text)
         program = self._program(pattern, where)
-        found: list[StringType] = []
-        for one in program.finditer(where):
-            if 0 <= limit <= len(found):
+        texts: list[StringType] = []
+        for match in program.finditer(where):
+            if 0 <= limit <= len(texts):
                 break
-            found.append(StringType(one[0]))
-            self._pay(program, len(where) - one.end())
-        return ListType(found)
+            texts.append(StringType(match[0]))
+            self._pay(program, len(where) - match.end())
+        return ListType(texts)
 
     def _program(self, pattern: Any, text: str) -> Any:
         """Return the compiled pattern with the search of `text` paid; raise ValueError if it is none."""

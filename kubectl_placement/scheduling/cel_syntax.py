@@ -26,14 +26,14 @@ def plain_syntax(text: str) -> tuple[str, str]:
 
     "": none, or trailing commas, without which it means the same.
     """
-    found = {one.lastgroup for one in _TOKENS.finditer(text)}
-    extension = "optional types" if "optional" in found else "quoted identifiers" if "quoted" in found else ""
+    kinds = {token.lastgroup for token in _TOKENS.finditer(text)}
+    extension = "optional types" if "optional" in kinds else "quoted identifiers" if "quoted" in kinds else ""
     return _TOKENS.sub(_replaced, text), extension
 
 
-def _replaced(found: re.Match[str]) -> str:
-    if found["optional"] is not None:
-        return f"{found['space']} "
-    if found["quoted"] is not None:
-        return "x" * len(found[0])
-    return " " if found["trailing"] is not None else found[0]
+def _replaced(match: re.Match[str]) -> str:
+    if match["optional"] is not None:
+        return f"{match['space']} "
+    if match["quoted"] is not None:
+        return "x" * len(match[0])
+    return " " if match["trailing"] is not None else match[0]

@@ -98,9 +98,9 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
         },
         warnings=(
             *(
-                f"{one.name}: the score of {name} has expired"
-                for one in ranking.scored
-                for name in one.expired
+                f"{prioritizer.name}: the score of {name} has expired"
+                for prioritizer in ranking.scored
+                for name in prioritizer.expired
             ),
             *costly_expressions(placement, fleet),
         ),
@@ -114,7 +114,7 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
     dropped: dict[str, ClusterVerdict] = {}
     try:
         left = passing(placement, pool, fleet)
-        unfit = {name: one for name, one in pool.members.items() if name not in left}
+        unfit = {name: cluster for name, cluster in pool.members.items() if name not in left}
         for name, why in taint_objections(placement, pool, left, fleet, now).items():
             dropped[name] = ClusterVerdict(FilterStep.TAINT, why)
             del left[name]
@@ -124,7 +124,7 @@ def _rank(placement: Obj, pool: Pool, fleet: Fleet, now: datetime) -> _Ranking:
         return _Ranking(unfit, dropped, objection=objection)
     view = PrioritizerInput(placement, left, fleet, now)
     scored = [run_prioritizer(prioritizer, view) for prioritizer in prioritizers]
-    score = {name: sum(one.weight * one.scores.get(name, 0) for one in scored) for name in left}
+    score = {name: sum(term.weight * term.scores.get(name, 0) for term in scored) for name in left}
     ranked = sorted(score, key=score.__getitem__, reverse=True)  # ties are broken by name
     return _Ranking(unfit, dropped, tuple(ranked), score, tuple(scored))
 
@@ -146,7 +146,7 @@ def _verdicts(
     verdicts |= ranking.dropped
     picked = frozenset(chosen)
     for rank, name in enumerate(ranking.ranked, start=1):
-        scores = {one.name: one.scores.get(name, 0) for one in ranking.scored}
+        scores = {prioritizer.name: prioritizer.scores.get(name, 0) for prioritizer in ranking.scored}
         if name in picked:
             verdicts[name] = ClusterVerdict(
                 score=ranking.score[name], scores=scores, group=group_of.get(name)

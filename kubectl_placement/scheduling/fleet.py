@@ -47,14 +47,14 @@ class Fleet:
         """Return the value that `compute` returned the first time for this key."""
         if key not in self.cache:
             self.cache[key] = compute()
-        found: T = self.cache[key]
-        return found
+        value: T = self.cache[key]
+        return value
 
     def with_decisions(self, key: Key, made: Sequence[Obj]) -> "Fleet":
         """Return the fleet with these decisions in place of the present ones of a Placement."""
-        before = {key_of(one) for one in _decisions_of(key, self)}
-        rest = {where: one for where, one in self.decisions.items() if where not in before}
-        return replace(self, decisions=rest | {key_of(one): one for one in made})
+        before = {key_of(decision) for decision in _decisions_of(key, self)}
+        rest = {where: decision for where, decision in self.decisions.items() if where not in before}
+        return replace(self, decisions=rest | {key_of(decision): decision for decision in made})
 
     @classmethod
     def of(cls, objects: Iterable[Obj]) -> "Fleet":
@@ -83,11 +83,11 @@ def own_decisions(placement: Obj, fleet: Fleet) -> list[Obj]:
 
 def _decisions_of(placement: Key, fleet: Fleet) -> list[Obj]:
     def by_placement() -> dict[Key, list[Obj]]:
-        found: dict[Key, list[Obj]] = {}
+        table: dict[Key, list[Obj]] = {}
         for (namespace, _), decision in fleet.decisions.items():
             key = namespace, get_str(labels_of(decision), LABEL_PLACEMENT)
-            found.setdefault(key, []).append(decision)
-        return found
+            table.setdefault(key, []).append(decision)
+        return table
 
     return fleet.cached("decisions by Placement", by_placement).get(placement, [])
 

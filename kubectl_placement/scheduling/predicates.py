@@ -46,8 +46,8 @@ class Predicate:
             return f"label {lack(unmet, labels, 'the predicate')}"
         if unmet := first_unmet(self.claims, claims):
             return f"claim {lack(unmet, claims, 'the predicate')}"
-        found = ((expression.text, expression.lack(cluster, fleet)) for expression in self.expressions)
-        return next((f"the CEL expression {text} {why}" for text, why in found if why), None)
+        objections = ((expression.text, expression.lack(cluster, fleet)) for expression in self.expressions)
+        return next((f"the CEL expression {text} {why}" for text, why in objections if why), None)
 
     def __str__(self) -> str:
         parts = (
@@ -74,7 +74,7 @@ def predicates_of(placement: Obj) -> list[Predicate]:
     """Read all predicates of `placement`; raise MisconfiguredError, UnsupportedError."""
     wanted = fields.get_list(placement, "spec", "predicates")
     try:
-        return [parse_predicate(fields.get_dict(one, "requiredClusterSelector")) for one in wanted]
+        return [parse_predicate(fields.get_dict(item, "requiredClusterSelector")) for item in wanted]
     except SelectorError as error:
         raise MisconfiguredError(FilterStep.PREDICATE, str(error)) from error
 
@@ -102,7 +102,7 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
 def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
     """Return a warning for each CEL expression of `placement` that was too costly for a cluster."""
     selectors = [
-        one.get("requiredClusterSelector") for one in fields.get_list(placement, "spec", "predicates")
+        item.get("requiredClusterSelector") for item in fields.get_list(placement, "spec", "predicates")
     ]
     texts = {
         text for selector in selectors for text in fields.get_strs(selector, "celSelector", "celExpressions")
@@ -113,11 +113,11 @@ def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
     """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
     predicates = predicates_of(placement) if clusters else []
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name, cluster in clusters.items():
         objections = [predicate.objection(cluster, fleet) for predicate in predicates]
         if len(objections) > 1 and None not in objections:
-            found[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
+            reasons[name] = "; ".join(f"predicate {n}: {why}" for n, why in enumerate(objections, start=1))
         elif len(objections) == 1 and objections[0] is not None:
-            found[name] = objections[0]
-    return found
+            reasons[name] = objections[0]
+    return reasons

@@ -125,8 +125,8 @@ def _own_clusters(view: PrioritizerInput) -> list[str]:
 
 def allocatable(resource: str, view: PrioritizerInput) -> dict[str, int]:
     """Score from -100 for the least to 100 for the most allocatable."""
-    found = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
-    amounts = {name: amount for name, amount in found.items() if amount is not None}
+    all_amounts = {name: _amount(cluster, resource) for name, cluster in view.clusters.items()}
+    amounts = {name: amount for name, amount in all_amounts.items() if amount is not None}
     least, most = min(amounts.values(), default=0), max(amounts.values(), default=0)
     if least == most:
         return dict.fromkeys(amounts, HIGHEST)
@@ -150,12 +150,12 @@ def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[s
     scores = dict.fromkeys(view.clusters, 0)
     expired = []
     for name in view.clusters:
-        found = view.fleet.scores.get((name, resource), {})
-        valid_until = fields.get_time(found, "status", "validUntil")
+        obj = view.fleet.scores.get((name, resource), {})
+        valid_until = fields.get_time(obj, "status", "validUntil")
         if valid_until is not None and view.now > valid_until:
             expired.append(name)
             continue
-        for item in fields.get_list(found, "status", "scores"):
+        for item in fields.get_list(obj, "status", "scores"):
             if fields.get_str(item, "name") == wanted:
                 scores[name] = fields.get_int(item, "value") or 0
     return scores, tuple(expired)

@@ -29,8 +29,8 @@ def limited(
     if last is not None and _entries(existing) != _entries(wanted) and _choose_the_same(existing, wanted):
         until = last + _limit_of(placement)
         if now < until:
-            kept = {name_of(one): one.get("status", {}) for one in existing}
-            decisions = tuple({**one, "status": kept[name_of(one)]} for one in wanted)
+            kept = {name_of(decision): decision.get("status", {}) for decision in existing}
+            decisions = tuple({**decision, "status": kept[name_of(decision)]} for decision in wanted)
             ends = filter(None, (until, outcome.reschedule_at))
             return replace(outcome, decisions=decisions, reschedule_at=min(ends))
     if _scores(existing) == _scores(wanted):
@@ -39,12 +39,12 @@ def limited(
 
 
 def _limit_of(placement: Obj) -> timedelta:
-    found = re.fullmatch(r"(\d{1,6})([hms])", get_str(placement, "spec", "scoreRateLimit"))
-    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else DEFAULT_LIMIT
+    match = re.fullmatch(r"(\d{1,6})([hms])", get_str(placement, "spec", "scoreRateLimit"))
+    return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else DEFAULT_LIMIT
 
 
 def _choose_the_same(existing: Sequence[Obj], wanted: Sequence[Obj]) -> bool:
-    shape = [{name_of(one): labels_of(one) for one in side} for side in (existing, wanted)]
+    shape = [{name_of(decision): labels_of(decision) for decision in side} for side in (existing, wanted)]
     return shape[0] == shape[1] and set(decided_names(existing)) == set(decided_names(wanted))
 
 
@@ -53,5 +53,5 @@ def _entries(decisions: Sequence[Obj]) -> dict[str, object]:
 
 
 def _scores(decisions: Sequence[Obj]) -> dict[str, object]:
-    entries = (one for held in _entries(decisions).values() if isinstance(held, list) for one in held)
+    entries = (entry for held in _entries(decisions).values() if isinstance(held, list) for entry in held)
     return {get_str(entry, "clusterName"): get_value(entry, "score") or 0 for entry in entries}

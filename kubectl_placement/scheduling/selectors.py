@@ -16,7 +16,7 @@ class UnsupportedError(ValueError):
 
 def require_affordable(selectors: Iterable[Selector], clusters: int) -> None:
     """Raise UnsupportedError if so many clusters cannot be compared with these selectors in a second."""
-    requirements = [one for selector in selectors for one in selector]
+    requirements = [requirement for selector in selectors for requirement in selector]
     checks = clusters * sum(1 + len(requirement.values) // _VALUES_PER_CHECK for requirement in requirements)
     if checks > CHECKS:
         raise UnsupportedError(

@@ -54,17 +54,17 @@ def pool_for(placement: Obj, fleet: Fleet) -> Pool:
 
 
 def _pool(bound: tuple[str, ...], eligible: tuple[str, ...], fleet: Fleet) -> Pool:
-    found = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
-    selectors = [one for one in found if one is not None]
+    all_selectors = [member_selector(fleet.cluster_sets["", name]) for name in eligible]
+    selectors = [selector for selector in all_selectors if selector is not None]
     require_affordable(selectors, len(fleet.clusters))
     members = {
         name: cluster
         for (_, name), cluster in fleet.clusters.items()
         if any(first_unmet(selector, fields.labels_of(cluster)) is None for selector in selectors)
     }
-    leaving = frozenset(name for name, one in members.items() if fields.is_terminating(one))
+    leaving = frozenset(name for name, cluster in members.items() if fields.is_terminating(cluster))
     staying = {name: members[name] for name in sorted(members.keys() - leaving)}
-    tainted = tuple(name for name, one in staying.items() if fields.get_dict(one, "spec").get("taints"))
+    tainted = tuple(name for name, obj in staying.items() if fields.get_dict(obj, "spec").get("taints"))
     return Pool(bound, eligible, staying, tainted, leaving)
 
 

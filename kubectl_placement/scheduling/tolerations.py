@@ -49,12 +49,12 @@ def taint_objections(
     context = taint_context(placement, fleet, now)
     for toleration in context.tolerations:
         _check(toleration)
-    found: dict[str, str] = {}
+    objections: dict[str, str] = {}
     for name in pool.tainted:
         for taint, tolerance in taint_tolerances(name, clusters.get(name, {}), context):
             if tolerance is None:
-                found.setdefault(name, _objection(taint, context))
-    return found
+                objections.setdefault(name, _objection(taint, context))
+    return objections
 
 
 def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | None:
@@ -63,7 +63,7 @@ def tolerated_until(placement: Obj, fleet: Fleet, now: datetime) -> datetime | N
     ends: list[datetime] = []
     for name in context.decided:
         cluster = fleet.clusters.get(("", name), {})
-        tolerances = [one for _, one in taint_tolerances(name, cluster, context)]
+        tolerances = [tolerance for _, tolerance in taint_tolerances(name, cluster, context)]
         if None not in tolerances:
             ends += (tolerance.until for tolerance in tolerances if tolerance and tolerance.until)
     return min(ends, default=None)
@@ -96,8 +96,8 @@ def _taint_tolerance(cluster: str, taint: Obj, context: TaintContext) -> TaintTo
     effect = fields.get_str(taint, "effect")
     if effect == "PreferNoSelect" or (effect == "NoSelectIfNew" and cluster in context.decided):
         return TaintTolerance()
-    found = (_tolerance(taint, toleration, context.now) for toleration in context.tolerations)
-    return next(filter(None, found), None)
+    tolerances = (_tolerance(taint, toleration, context.now) for toleration in context.tolerations)
+    return next(filter(None, tolerances), None)
 
 
 def _tolerance(taint: Obj, toleration: Obj, now: datetime) -> TaintTolerance | None:
@@ -136,7 +136,7 @@ def _objection(taint: Obj, context: TaintContext) -> str:
     ended = [toleration for toleration in context.tolerations if _matches(toleration, taint)]
     if not ended:
         return f"taint {taint_text(taint)} is not tolerated"
-    seconds = max(fields.get_int(one, "tolerationSeconds") or 0 for one in ended)
+    seconds = max(fields.get_int(toleration, "tolerationSeconds") or 0 for toleration in ended)
     until = _end(taint, seconds)
     since = f"since {until.isoformat()}" if until else "because it has no timeAdded"
     return f"taint {taint_text(taint)} is no longer tolerated, {since} (tolerationSeconds {seconds})"

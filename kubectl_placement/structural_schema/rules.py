@@ -108,16 +108,16 @@ def _logic(decisive: bool) -> Callable[..., Value]:
     def build(left: Any, right: Any = None) -> Value:
         if right is None:
             return _function(left)
-        one, other = _function(left), _function(right)
+        left_value, right_value = _function(left), _function(right)
 
         def value(names: Names) -> bool:
             try:
-                first = _bool(one(names))
+                first = _bool(left_value(names))
             except FAILURES:
-                if _bool(other(names)) is decisive:
+                if _bool(right_value(names)) is decisive:
                     return decisive
                 raise
-            return first if first is decisive else _bool(other(names))
+            return first if first is decisive else _bool(right_value(names))
 
         return value
 
@@ -135,8 +135,8 @@ def _binary(left: Any, right: Any = None) -> Value:
     if right is None:
         return _function(left)
     apply = OPERATORS[left.data]
-    one, other = _function(left.children[0]), _function(right)
-    return lambda names: apply(one(names), other(names))
+    left_value, right_value = _function(left.children[0]), _function(right)
+    return lambda names: apply(left_value(names), right_value(names))
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -144,7 +144,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _within(a: Any, b: Any) -> bool:
-    return a in b if isinstance(b, dict) else any(_equal(a, one) for one in b)
+    return a in b if isinstance(b, dict) else any(_equal(a, item) for item in b)
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -179,8 +179,8 @@ def _method(of: Any, name: Token, arguments: Any = None) -> Value:
         return _macro(MACROS[str(name)], of, *given)
     if name not in METHODS:
         raise OutsideError(name)
-    value, values, call = _function(of), [_function(one) for one in given], METHODS[str(name)]
-    return lambda names: call(value(names), *(one(names) for one in values))
+    value, values, call = _function(of), [_function(argument) for argument in given], METHODS[str(name)]
+    return lambda names: call(value(names), *(argument(names) for argument in values))
 
 
 def _macro(collect: Callable[[Any, Callable[[Any], Any]], Any], of: Any, variable: Any, body: Any) -> Value:
@@ -189,11 +189,11 @@ def _macro(collect: Callable[[Any, Callable[[Any], Any]], Any], of: Any, variabl
     def result(names: Names) -> Any:
         inner = dict(names)
 
-        def one(item: Any) -> Any:
+        def evaluate(item: Any) -> Any:
             inner[name] = item
             return each(inner)
 
-        return collect(value(names), one)
+        return collect(value(names), evaluate)
 
     return result
 
@@ -212,7 +212,7 @@ def _call(name: Token, arguments: Any = None) -> Value:
         return _has(given[0])
     if name not in FUNCTIONS:
         raise OutsideError(name)
-    values, call = [_function(one) for one in given], FUNCTIONS[str(name)]
+    values, call = [_function(argument) for argument in given], FUNCTIONS[str(name)]
     return lambda names: call(*(value(names) for value in values))
 
 

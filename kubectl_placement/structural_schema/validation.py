@@ -122,13 +122,13 @@ def _map_errors(node: SchemaNode, value: dict[str, Any], old: Any, path: str) ->
 def _list_errors(node: SchemaNode, value: list[Any], old: Any, path: str) -> Iterator[StatusCause]:
     before = _items_before(node, old)
     granular = node.list_type in ("map", "set")
-    seen: set[str] = set()
+    keys: set[str] = set()
     for i, item in enumerate(value):
         here = f"{path}[{i}]"
         key = node.element(item) if granular and (node.list_type == "set" or isinstance(item, dict)) else ""
-        if key and key in seen:
+        if key and key in keys:
             yield StatusCause("FieldValueDuplicate", f"Duplicate value: {key[2:]}", here)
-        seen.add(key)
+        keys.add(key)
         yield from _errors(node.items, item, before.get(key, UNSET), here)
 
 
@@ -224,7 +224,7 @@ def _bound(
 def _enum(value: Any, allowed: list[Any]) -> tuple[str, str] | None:
     if value in allowed:
         return None
-    listed = ", ".join(dumps(one) for one in allowed)
+    listed = ", ".join(dumps(item) for item in allowed)
     return "FieldValueNotSupported", f"Unsupported value: {dumps(value)}: supported values: {listed}"
 
 

@@ -49,8 +49,8 @@ class ListEvent:
 
 def list_events(check: str, events: Iterable[Object]) -> list[ListEvent]:
     """Return our events about the list of a check, in order."""
-    found = [occurrence for event in events if _is_ours(event, check) for occurrence in _occurrences(event)]
-    return [one for _, one in sorted(found, key=itemgetter(0))]
+    pairs = [occurrence for event in events if _is_ours(event, check) for occurrence in _occurrences(event)]
+    return [event for _, event in sorted(pairs, key=itemgetter(0))]
 
 
 def _is_ours(event: Object, check: str) -> bool:
@@ -67,7 +67,7 @@ def _occurrences(event: Object) -> Iterator[tuple[tuple[datetime, int, int], Lis
     again = (get_int(event, "series", "count") or get_int(event, "count") or 1) != 1
     version, reason = get_str(event, "metadata", "resourceVersion"), get_str(event, "reason")
     change, message = list_change_of(event), f"{reason}: {get_str(event, 'message')}"
-    for at in dict.fromkeys(one for one in (first, last) if one):
+    for at in dict.fromkeys(time for time in (first, last) if time):
         newest = int(version) if version.isdecimal() and (at == last or not again) else 0
         yield (at, newest, REASONS.index(reason)), ListEvent(at, change, message)
 
@@ -94,7 +94,9 @@ def timeline_of_events(
     for at, change in changes:
         for cluster in change.clusters:
             builders[cluster.name].add(at, change.change, cluster)
-    lanes = [one.lane(now, leaving.get(name), list_known=list_known) for name, one in builders.items()]
+    lanes = [
+        builder.lane(now, leaving.get(name), list_known=list_known) for name, builder in builders.items()
+    ]
     return Timeline(check, since, now.time, sort_lanes(lanes), False, "events", tuple(_notes(events)))
 
 
@@ -105,7 +107,7 @@ def _notes(events: Iterable[ListEvent]) -> Iterator[str]:
             yield f"{count_text(event.change.more, 'cluster')} more at {event.at:%H:%M:%S}, not named"
     if old := [event for event in events if not event.change]:
         yield f"{count_text(len(old), 'event')} of an older version without data"
-        yield from (f"{one.at:%H:%M:%S} {one_line(one.text)}" for one in old[-TEXTS_SHOWN:])
+        yield from (f"{event.at:%H:%M:%S} {one_line(event.text)}" for event in old[-TEXTS_SHOWN:])
 
 
 @dataclass(slots=True)

@@ -125,9 +125,9 @@ def _periods(
     states: Sequence[RecordedState], value_of: Callable[[RecordedState], T]
 ) -> Iterator[tuple[T, RecordedState, datetime]]:
     """Yield each period in which a value stays the same: the value, the first state and the end."""
-    found = [(value, next(members)) for value, members in groupby(states, value_of)]
-    ends = [*(first.time for _, first in found[1:]), states[-1].time]
-    return ((value, first, end) for (value, first), end in zip(found, ends, strict=True))
+    periods = [(value, next(members)) for value, members in groupby(states, value_of)]
+    ends = [*(first.time for _, first in periods[1:]), states[-1].time]
+    return ((value, first, end) for (value, first), end in zip(periods, ends, strict=True))
 
 
 def _runs_of(workload: str, states: Sequence[RecordedState]) -> Iterator[tuple[str, WorkloadRun]]:

@@ -97,9 +97,9 @@ def _scores(view: HubView, check_status: CheckStatus, among: Collection[str] | N
     if not OCM_DECIDES or view.writes_scores or not prioritizers:
         return selected if any(selected.values()) else {}
     resources = {prioritizer.resource_name for prioritizer in prioritizers}
-    found = {(one.meta.namespace, one.meta.name): one for one in map(scores, _raw(view, resources, among))}
-    scored = {cluster for cluster, resource in found if resource in resources}
-    return {name: score_of(name, prioritizers, found, view.now) for name in sorted(scored)} | selected
+    addon_scores = {score.meta.id: score for score in map(scores, _raw(view, resources, among))}
+    scored = {cluster for cluster, resource in addon_scores if resource in resources}
+    return {name: score_of(name, prioritizers, addon_scores, view.now) for name in sorted(scored)} | selected
 
 
 def _raw(view: HubView, resources: Collection[str], among: Collection[str] | None) -> Iterable[Object]:

@@ -40,18 +40,18 @@ class History:
     def timeline(self, check: str, events: Iterable[ListEvent], now: datetime) -> Timeline:
         """Return the last hour until `now`. At least one state must have been added."""
         first = self.states[0]
-        seen = timeline_of_states(check, [*self.states, replace(self.states[-1], time=now)])
+        timeline = timeline_of_states(check, [*self.states, replace(self.states[-1], time=now)])
         begin = now - HOUR
         if first.time <= begin:
-            return clip(seen, begin)
+            return clip(timeline, begin)
         known = [event for event in events if event.at <= first.time]
-        since = min((one.at for one in known), default=first.time)
+        since = min((event.at for event in known), default=first.time)
         leaving = {name: at for name, at in self.leaving.items() if name in first.draining}
         before = timeline_of_events(check, known, first, since, leaving=leaving)
         whole = replace(
             before,
-            end=seen.end,
-            lanes=sort_lanes(_joined(before.lanes, seen.lanes)),
+            end=timeline.end,
+            lanes=sort_lanes(_joined(before.lanes, timeline.lanes)),
             source="events, then what was seen",
         )
         return clip(whole, begin)
@@ -60,18 +60,18 @@ class History:
 def _joined(earlier: Iterable[Lane], later: Iterable[Lane]) -> list[Lane]:
     """Return one lane for each cluster; a span that goes on is one span."""
     lanes = {lane.name: lane for lane in later}
-    found: list[Lane] = []
+    joined: list[Lane] = []
     for lane in earlier:
         then = lanes.pop(lane.name, Lane(lane.name))
         known_scores = lane.scores[:-1] if then.scores else lane.scores
-        found.append(
+        joined.append(
             replace(then, spans=_joined_spans(lane.spans, then.spans), scores=(*known_scores, *then.scores))
         )
-    return [*found, *lanes.values()]
+    return [*joined, *lanes.values()]
 
 
 def _joined_spans(earlier: tuple[Span, ...], later: tuple[Span, ...]) -> tuple[Span, ...]:
     if earlier and later and earlier[-1].state == later[0].state and earlier[-1].end >= later[0].begin:
-        one = replace(later[0], begin=earlier[-1].begin, begin_known=earlier[-1].begin_known)
-        return (*earlier[:-1], replace(one, why=earlier[-1].why), *later[1:])
+        span = replace(later[0], begin=earlier[-1].begin, begin_known=earlier[-1].begin_known)
+        return (*earlier[:-1], replace(span, why=earlier[-1].why), *later[1:])
     return (*earlier, *later)

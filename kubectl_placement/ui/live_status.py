@@ -95,7 +95,7 @@ class LiveStatus:
         """Return when the list, the scores or the jobs of a check changed last. Raises KeyError."""
         return self._histories[check].states[-1].time
 
-    def seen_since(self, check: str) -> datetime:
+    def exact_since(self, check: str) -> datetime:
         """Return from when on the last hour is exact. Raises KeyError."""
         return self._histories[check].states[0].time
 

@@ -31,19 +31,19 @@ const file = $('data') && JSON.parse($('data').textContent);
 // -- elements
 
 function make(tag, class_ = '', text = '') {
-  const one = document.createElement(tag);
-  if (class_) one.className = class_;
-  if (text !== '') one.textContent = text;
-  return one;
+  const element = document.createElement(tag);
+  if (class_) element.className = class_;
+  if (text !== '') element.textContent = text;
+  return element;
 }
 
 function state(name, text = name) {
   const [look, mark] = LOOK[name] || ['', '?'];
-  const one = make('span', 'state ' + look);
+  const element = make('span', 'state ' + look);
   const sign = make('span', '', mark);
   sign.setAttribute('aria-hidden', 'true');
-  one.append(sign, text);
-  return one;
+  element.append(sign, text);
+  return element;
 }
 
 function put(parent, ...children) {
@@ -113,21 +113,21 @@ function fill(cell, content, marks) {
   put(cell, ...parts);
 }
 
-function flash(one) {
-  one.classList.remove('changed');
-  void one.offsetWidth;
-  one.classList.add('changed');
+function flash(element) {
+  element.classList.remove('changed');
+  void element.offsetWidth;
+  element.classList.add('changed');
 }
 document.addEventListener('animationend', event => event.target.classList.remove('changed'));
 
 // -- the list of checks
 
-function counts(one) {
-  const parts = Object.entries(one.states).map(([name, n]) => n + ' ' + name);
-  if (one.disconnected) parts.push(one.disconnected + ' not connected');
-  if (one.running) parts.push(one.running + ' running');
-  if (one.waiting) parts.push(one.waiting + ' waiting');
-  if (one.held) parts.push(one.held + ' held');
+function counts(summary) {
+  const parts = Object.entries(summary.states).map(([name, n]) => n + ' ' + name);
+  if (summary.disconnected) parts.push(summary.disconnected + ' not connected');
+  if (summary.running) parts.push(summary.running + ' running');
+  if (summary.waiting) parts.push(summary.waiting + ' waiting');
+  if (summary.held) parts.push(summary.held + ' held');
   return parts.join(' · ') || 'no clusters';
 }
 
@@ -138,22 +138,22 @@ function showChecks() {
   const known = new Map([...list.children].map(item => [item.dataset.name, item]));
   let shown = 0;
   names.forEach((name, place) => {
-    const one = checks.get(name);
+    const summary = checks.get(name);
     const item = known.get(name) || checkItem(name);
     known.delete(name);
     if (list.children[place] !== item) list.insertBefore(item, list.children[place] || null);
     const button = item.firstChild;
-    if (item.of !== one) {
-      const [look, mark] = one.active === 'True' && one.disconnected ? LOOK.draining : LOOK[one.active];
+    if (item.of !== summary) {
+      const [look, mark] = summary.active === 'True' && summary.disconnected ? LOOK.draining : LOOK[summary.active];
       const sign = make('span', look, mark);
       sign.style.background = 'none';
       sign.setAttribute('aria-hidden', 'true');
       const head = make('span', 'name');
       head.append(sign, name);
-      const answer = one.active === 'True' ? '' : 'Active=' + one.active + ' ' + one.reason + ' · ';
-      put(button, head, make('span', 'counts', answer + counts(one)));
+      const answer = summary.active === 'True' ? '' : 'Active=' + summary.active + ' ' + summary.reason + ' · ';
+      put(button, head, make('span', 'counts', answer + counts(summary)));
       if (item.of) flash(button);
-      item.of = one;
+      item.of = summary;
     }
     const text = button.textContent.toLowerCase();
     item.hidden = !words.every(word => text.includes(word));
@@ -194,17 +194,17 @@ function showCheck() {
     : 'There is no AdmissionCheck that placement-ac answers.';
   document.title = (chosen ? chosen + ' - ' : '') + 'placement-ac';
   if (!known || !detail) return;
-  const one = detail.status;
-  showCards(one);
-  showClusters(one.clusters);
-  showWorkloads(one);
+  const status = detail.status;
+  showCards(status);
+  showClusters(status.clusters);
+  showWorkloads(status);
   table('queues', [['ClusterQueue', 'wide'], ['State', 'short'], ['Lists'], ['LocalQueues'], ['Pending', 'number'],
-    ['Admitted', 'number']], one.queues.map(queue => Object.assign([
+    ['Admitted', 'number']], status.queues.map(queue => Object.assign([
     queue.why ? [queue.name, make('div', 'why', queue.why)] : queue.name, state(queue.active, 'Active=' + queue.active),
     queue.lists.join(', '), queue.localQueues === null ? '?' : queue.localQueues.join(', '),
     number(queue.pending), number(queue.admitted),
   ], { key: queue.name })));
-  $('no-queues').hidden = one.queues.length > 0;
+  $('no-queues').hidden = status.queues.length > 0;
 }
 
 function card(id, kind, what, ...lines) {
@@ -213,31 +213,31 @@ function card(id, kind, what, ...lines) {
 }
 
 function states(pairs) {
-  const found = make('div', 'states');
-  found.append(...pairs.filter(([, n]) => n).map(([name, n]) => state(name, n + ' ' + name)));
-  return found;
+  const element = make('div', 'states');
+  element.append(...pairs.filter(([, n]) => n).map(([name, n]) => state(name, n + ' ' + name)));
+  return element;
 }
 
-function showCards(one) {
-  const says = [one.reason, one.message].filter(Boolean).join(': ') || 'no controller has answered this check yet';
+function showCards(status) {
+  const says = [status.reason, status.message].filter(Boolean).join(': ') || 'no controller has answered this check yet';
   const active = make('div', 'states');
-  active.append(state(one.active, 'Active=' + one.active));
-  card('card-check', 'AdmissionCheck', one.name, active,
-    says + (one.stale ? '; it has changed since and has not been answered again' : ''));
-  const [space, name] = one.placement.includes('/') ? one.placement.split('/') : ['', one.placement];
-  card('card-placement', 'Placement' + (space && ' in namespace ' + space), name || 'none', one.placementSays,
-    one.config === '' ? 'no MultiKueueConfig' : 'MultiKueueConfig ' + number(one.config) +
-    (one.users.length ? ', used by ' + one.users.join(', ') : ''));
+  active.append(state(status.active, 'Active=' + status.active));
+  card('card-check', 'AdmissionCheck', status.name, active,
+    says + (status.stale ? '; it has changed since and has not been answered again' : ''));
+  const [space, name] = status.placement.includes('/') ? status.placement.split('/') : ['', status.placement];
+  card('card-placement', 'Placement' + (space && ' in namespace ' + space), name || 'none', status.placementSays,
+    status.config === '' ? 'no MultiKueueConfig' : 'MultiKueueConfig ' + number(status.config) +
+    (status.users.length ? ', used by ' + status.users.join(', ') : ''));
   const counted = {};
-  one.clusters.forEach(row => { counted[row.state] = (counted[row.state] || 0) + 1; });
-  const free = one.clusters.length ? '' : 'no cluster is selected or listed';
+  status.clusters.forEach(row => { counted[row.state] = (counted[row.state] || 0) + 1; });
+  const free = status.clusters.length ? '' : 'no cluster is selected or listed';
   card('card-clusters', 'Clusters', detail.slots.used + ' of ' + plural(detail.slots.most, 'slot') + ' used',
     states(Object.entries(counted)), free);
   const jobs = { running: 0, waiting: 0, pending: 0 };
   let gpus = 0;
-  one.jobs.forEach(job => { jobs[job.state] += 1; gpus += job.state === 'running' ? job.gpus : 0; });
+  status.jobs.forEach(job => { jobs[job.state] += 1; gpus += job.state === 'running' ? job.gpus : 0; });
   card('card-workloads', 'Workloads', jobs.running + ' running' + (gpus ? ' on ' + plural(gpus, 'GPU') : ''),
-    states([['waiting', jobs.waiting], ['pending', jobs.pending]]), changes(one.listWrites));
+    states([['waiting', jobs.waiting], ['pending', jobs.pending]]), changes(status.listWrites));
 }
 
 function changes(writes) {
@@ -245,13 +245,13 @@ function changes(writes) {
   return 'list changed at least ' + plural(writes.lastHour, 'time') + ' in the last hour';
 }
 
-function credential(one) {
-  if (!one.kind) return one.known ? make('span', 'wrong', 'none') : '?';
-  return one.kind + (one.known ? '' : ' ?');
+function credential({ kind, known }) {
+  if (!kind) return known ? make('span', 'wrong', 'none') : '?';
+  return kind + (known ? '' : ' ?');
 }
 
-function expires(one) {
-  const end = one.credential.expires;
+function expires(row) {
+  const end = row.credential.expires;
   if (!end) return '-';
   const text = left(end);
   return text === 'expired' ? make('span', 'wrong', text) : text;
@@ -292,12 +292,12 @@ $('clusters').addEventListener('click', event => {
 $('card-check').addEventListener('click', () => explain('', $('card-check')));
 $('card-placement').addEventListener('click', () => explain('', $('card-placement')));
 
-function showWorkloads(one) {
-  put($('held'), ...one.held.map(held => make('li', '', plural(held.workloads, 'Workload') + ' held by the gate' +
+function showWorkloads(status) {
+  put($('held'), ...status.held.map(held => make('li', '', plural(held.workloads, 'Workload') + ' held by the gate' +
     (held.since ? ' since ' + clock(held.since) + ' UTC' : '') + ', because ' + held.clusters.join(', ') +
     (held.clusters.length === 1 ? ' leaves' : ' leave') + ' (' + held.why + ')')));
   const order = { running: 0, waiting: 1, pending: 2 };
-  const jobs = [...one.jobs].sort((a, b) => order[a.state] - order[b.state] || a.name.localeCompare(b.name));
+  const jobs = [...status.jobs].sort((a, b) => order[a.state] - order[b.state] || a.name.localeCompare(b.name));
   table('workloads', [['Workload', 'wide'], ['State', 'short'], ['Cluster'], ['LocalQueue'], ['GPUs', 'number']],
     jobs.slice(0, ROWS_SHOWN).map(job => Object.assign([
       job.why ? [job.namespace + '/' + job.name, make('div', 'why', job.why)] : job.namespace + '/' + job.name,

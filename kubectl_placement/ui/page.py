@@ -54,9 +54,9 @@ def to_json(value: object) -> bytes:
     """Return JSON in which characters that nobody sees are the text of an escape, which the page shows."""
     text = orjson.dumps(value).decode()
     if "\\" in text:
-        text = _ESCAPE.sub(lambda found: _shown(found[0], json.loads(f'"{found[0]}"')), text)
+        text = _ESCAPE.sub(lambda match: _shown(match[0], json.loads(f'"{match[0]}"')), text)
     if not (text.isascii() and text.isprintable()):
-        text = NOT_SHOWN.sub(lambda found: _shown(found[0], found[0]), text)
+        text = NOT_SHOWN.sub(lambda match: _shown(match[0], match[0]), text)
     return text.encode()
 
 

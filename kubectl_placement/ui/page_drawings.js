@@ -38,9 +38,9 @@ document.addEventListener('keydown', event => { if (event.key === 'Escape') hide
 // Those of the parts that contain all words of a filter.
 function hits(id, parts) {
   const words = wordsOf(id + '-filter');
-  const found = parts.filter(part => words.every(word => part.dataset.find.includes(word)));
-  $(id + '-count').textContent = words.length ? found.length + ' of ' + parts.length : '';
-  return found;
+  const matches = parts.filter(part => words.every(word => part.dataset.find.includes(word)));
+  $(id + '-count').textContent = words.length ? matches.length + ' of ' + parts.length : '';
+  return matches;
 }
 
 // -- the graph
@@ -51,9 +51,9 @@ function showGraph() {
   const focused = document.activeElement.id;
   const columns = [];
   const add = (at, element) => {
-    const one = { at, element, targets: [], top: 0, middle: 0 };
-    (columns[at] ||= []).push(one);
-    return one;
+    const station = { at, element, targets: [], top: 0, middle: 0 };
+    (columns[at] ||= []).push(station);
+    return station;
   };
   const nodes = new Map(graph_.nodes.map(node => [node.id, add(node.column, nodeOf(node))]));
   routes = graph_.edges.map(edge => {
@@ -61,25 +61,25 @@ function showGraph() {
     const stations = [nodes.get(edge.source)];
     while (stations.at(-1).at + 1 < end.at) stations.push(add(stations.at(-1).at + 1, make('i', 'via')));
     stations.push(end);
-    stations.slice(1).forEach((one, n) => stations[n].targets.push(one));
+    stations.slice(1).forEach((station, n) => stations[n].targets.push(station));
     return { edge, stations };
   });
   const all = Object.values(columns);
   const boxes = all.map(column => {
     const box = make('div', 'column');
-    box.append(...column.map(one => one.element));
+    box.append(...column.map(station => station.element));
     return box;
   });
   if (boxes.length) boxes.at(-1).style.marginLeft = 6.2 * Math.max(...graph_.edges.map(edge => edge.label.length), 0) + 'px';
   put($('graph'), vector('svg', { 'aria-hidden': 'true' }), ...boxes);
   all.reverse().forEach(spread);
-  const top = Math.min(...all.flat().map(one => one.top));
+  const top = Math.min(...all.flat().map(station => station.top));
   all.forEach(column => {
     let bottom = top;
-    column.forEach(one => {
-      one.element.style.marginTop = one.top - bottom + 'px';
-      one.element.parentNode.append(one.element);  // in their order, also for the keyboard
-      bottom = one.top + one.element.offsetHeight;
+    column.forEach(station => {
+      station.element.style.marginTop = station.top - bottom + 'px';
+      station.element.parentNode.append(station.element);  // in their order, also for the keyboard
+      bottom = station.top + station.element.offsetHeight;
     });
   });
   drawEdges();
@@ -88,9 +88,9 @@ function showGraph() {
 
 // Order a column by the targets, and place each box as near to its own as possible: pool adjacent violators.
 function spread(column) {
-  const mean = all => all.reduce((sum, one) => sum + one, 0) / all.length;
-  column.forEach(one => { one.middle = one.targets.length ? mean(one.targets.map(target => target.middle)) : 0; });
-  column.sort((one, other) => one.middle - other.middle);
+  const mean = all => all.reduce((sum, value) => sum + value, 0) / all.length;
+  column.forEach(station => { station.middle = station.targets.length ? mean(station.targets.map(target => target.middle)) : 0; });
+  column.sort((a, b) => a.middle - b.middle);
   const blocks = [];
   const offsets = [0];
   column.forEach(({ middle, element }, n) => {
@@ -115,9 +115,9 @@ function nodeOf(node) {
 }
 
 function vector(tag, attributes) {
-  const one = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  Object.entries(attributes).forEach(([name, value]) => one.setAttribute(name, value));
-  return one;
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  return element;
 }
 
 // Draw the lines between the boxes, which have their places, and dim what the filter leaves out.
@@ -129,7 +129,7 @@ function drawEdges() {
     box.classList.toggle('off', !kept.has(box.id));
     box.tabIndex = kept.has(box.id) ? 0 : -1;
   });
-  const bold = [...routes].sort((one, other) => one.edge.onWorkloadPath - other.edge.onWorkloadPath);  // on top
+  const bold = [...routes].sort((a, b) => a.edge.onWorkloadPath - b.edge.onWorkloadPath);  // on top
   $('graph').firstChild.replaceChildren(...bold.flatMap(({ edge, stations }) => {
     const off = kept.has(edge.source) && kept.has(edge.target) ? '' : ' off';
     const [begin, ...following] = stations.map(({ element }) => {
@@ -154,9 +154,9 @@ function drawEdges() {
 // The boxes, and all that they are connected to in either direction.
 function connected(ids) {
   const reach = (from, to) => {
-    const found = new Set(ids);
-    found.forEach(id => graph_.edges.forEach(edge => { if (edge[from] === id) found.add(edge[to]); }));  // what is added is visited too
-    return found;
+    const reached = new Set(ids);
+    reached.forEach(id => graph_.edges.forEach(edge => { if (edge[from] === id) reached.add(edge[to]); }));  // what is added is visited too
+    return reached;
   };
   return new Set([...reach('source', 'target'), ...reach('target', 'source')]);
 }
@@ -214,19 +214,19 @@ const trackWidth = () => $('timeline').clientWidth - (innerWidth < 760 ? 0 : 122
 // The first of the texts that fits.
 function block(class_, texts, from, to, words) {
   const width = trackWidth() * (to - from) / 100;
-  const one = make('div', class_, texts.find(text => 6.4 * text.length + 14 <= width) || '');
-  one.style.left = from + '%';
-  one.style.width = Math.max(to - from, 0) + '%';
-  if (isLive()) one.title = words;
-  return one;
+  const element = make('div', class_, texts.find(text => 6.4 * text.length + 14 <= width) || '');
+  element.style.left = from + '%';
+  element.style.width = Math.max(to - from, 0) + '%';
+  if (isLive()) element.title = words;
+  return element;
 }
 
 function laneOf(lane, share, until, scale) {
   const whole = make('div', 'lane');
   const track = make('div', 'track');
   const says = [lane.name];
-  const word = (what, one) => what + ' from ' + (one.beginKnown === false ? 'before ' : '') + clock(one.begin) +
-    (until(one.end) === 100 ? ' on' : one.endKnown === false ? ' to an unknown time' : ' to ' + clock(one.end));
+  const word = (what, period) => what + ' from ' + (period.beginKnown === false ? 'before ' : '') + clock(period.begin) +
+    (until(period.end) === 100 ? ' on' : period.endKnown === false ? ' to an unknown time' : ' to ' + clock(period.end));
   const bars = make('div', 'row');
   lane.spans.forEach(span => {
     says.push(word(span.state, span) + (span.why ? ': ' + span.why : ''));
@@ -257,7 +257,7 @@ function laneOf(lane, share, until, scale) {
 }
 
 function scoresOf(lane, share, scale) {
-  const found = make('div', 'scores');
+  const box = make('div', 'scores');
   const height = value => 20 - 20 * (value - scale.low) / (scale.high - scale.low);
   const exact = history_.exact || lane.measure ? -Infinity : Date.parse(history_.exactFrom);
   let path = '';
@@ -275,7 +275,7 @@ function scoresOf(lane, share, scale) {
       const dot = make('span', 'point');
       dot.style.left = x + '%';
       dot.style.top = 12 + Number(y) + 'px';
-      found.append(dot);
+      box.append(dot);
     }
     const text = String(point.value);
     const wide = 100 * (7 * text.length + 6) / trackWidth();
@@ -284,14 +284,14 @@ function scoresOf(lane, share, scale) {
       const value = make('span', 'value', text);
       value.style.left = at + '%';
       value.style.top = Number(y) - 2 + 'px';
-      found.append(value);
+      box.append(value);
       free = at + wide;
     }
   });
   const svg = vector('svg', { viewBox: '0 0 1000 20', preserveAspectRatio: 'none' });
   svg.append(vector('path', { d: path }));
-  found.prepend(svg);
-  return found;
+  box.prepend(svg);
+  return box;
 }
 $('timeline-filter').addEventListener('input', showTimeline);
 addEventListener('resize', showTimeline);

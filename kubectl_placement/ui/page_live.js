@@ -12,35 +12,35 @@ async function explain(cluster, from) {
   if (from) $('explain').focus();
   selectRow();
   const asked = explained;
-  let found;
+  let explanation;
   try {
     const answer = await fetch('explain?' + new URLSearchParams(asked));
-    found = await answer.json();
+    explanation = await answer.json();
   } catch {
-    found = { kind: 'error', message: 'placement-ac ui does not answer' };
+    explanation = { kind: 'error', message: 'placement-ac ui does not answer' };
   }
-  if (asked === explained) showExplanation(found);
+  if (asked === explained) showExplanation(explanation);
 }
 
-function showExplanation(found) {
+function showExplanation(explanation) {
   const parts = [];
-  if (found.kind === 'error') {
-    parts.push(make('p', '', found.message));
+  if (explanation.kind === 'error') {
+    parts.push(make('p', '', explanation.message));
   } else {
-    const about = make('p', 'muted', (found.placement ? 'for Placement ' + found.placement : 'no Placement') +
-      (found.checks.length ? ' (check ' + found.checks.join(', ') + ')' : ''));
-    if (found.state) about.prepend(state(found.state), ' ');
-    parts.push(about, ...found.links.map(link => stepOf(link, found.step)));
+    const about = make('p', 'muted', (explanation.placement ? 'for Placement ' + explanation.placement : 'no Placement') +
+      (explanation.checks.length ? ' (check ' + explanation.checks.join(', ') + ')' : ''));
+    if (explanation.state) about.prepend(state(explanation.state), ' ');
+    parts.push(about, ...explanation.links.map(link => stepOf(link, explanation.step)));
   }
-  if (found.kind === 'check' && found.clusters.length) {
+  if (explanation.kind === 'check' && explanation.clusters.length) {
     parts.push(make('h3', '', 'Clusters'));
-    found.clusters.forEach(one => {
+    explanation.clusters.forEach(group => {
       const line = make('div', 'step');
       const text = make('div');
-      const head = make('div', '', one.names.length > 1 ? one.names.length + ': ' + one.names.slice(0, 8).join(', ') +
-        (one.names.length > 8 ? ' and ' + (one.names.length - 8) + ' more' : '') : one.names[0]);
-      head.append(' ', state(one.state));
-      text.append(head, make('div', 'name', one.step + ': ' + one.why));
+      const head = make('div', '', group.names.length > 1 ? group.names.length + ': ' + group.names.slice(0, 8).join(', ') +
+        (group.names.length > 8 ? ' and ' + (group.names.length - 8) + ' more' : '') : group.names[0]);
+      head.append(' ', state(group.state));
+      text.append(head, make('div', 'name', group.step + ': ' + group.why));
       line.append(make('span'), text);
       parts.push(line);
     });
@@ -100,25 +100,25 @@ const take = {
   },
   checks(change) {
     if (change.whole) checks.clear();
-    change.checks.forEach(one => checks.set(one.name, one));
+    change.checks.forEach(summary => checks.set(summary.name, summary));
     change.gone.forEach(name => checks.delete(name));
     said();
     if (!chosen && checks.size) choose([...checks.keys()].sort()[0]);
     else { showChecks(); showCheck(); }
   },
-  check(one) { detail = one; said(); showCheck(); selectRow(); if (explained) explainAgain(); },
-  graph(one) { graph_ = one; showGraph(); },
-  timeline(one) {
-    history_ = one;
-    clockOffset = Date.parse(one.end) - Date.now();
+  check(details) { detail = details; said(); showCheck(); selectRow(); if (explained) explainAgain(); },
+  graph(drawing) { graph_ = drawing; showGraph(); },
+  timeline(drawing) {
+    history_ = drawing;
+    clockOffset = Date.parse(drawing.end) - Date.now();
     showTimeline();
   },
 };
 
 function connect() {
   if (file) {
-    const one = file.details.find(({ status }) => status.name === chosen);
-    if (one) take.check(one);
+    const details = file.details.find(({ status }) => status.name === chosen);
+    if (details) take.check(details);
     return;
   }
   if (source) source.close();
