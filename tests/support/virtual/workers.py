@@ -100,7 +100,8 @@ class VirtualWorkers(VirtualClock, ABC):
     def begin_bare(self, *workers: str) -> None:
         """Take all queues from these workers."""
         for name in workers:
-            self.workers[name].bare = BareWorker(lambda: self.now, partial(self.use, name))
+            bare = self.workers[name].bare = BareWorker(lambda: self.now, partial(self.use, name))
+            bare.on_change.append(lambda *_, name=name: self.queues_changed(name))
 
     def queues_changed(self, worker: str) -> None:
         """Let a worker's Kueue take in that a queue, a quota, or a job of its own has changed."""
