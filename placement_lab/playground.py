@@ -79,10 +79,10 @@ class Playground:
 
     def kubeconfig(self) -> dict[str, Any]:
         """Return the hub's kubeconfig with a context for each worker, which has the worker's name."""
-        found = self._hub.kubeconfig()
+        config = self._hub.kubeconfig()
         for name, worker in self._fleet.hubs.items():
             theirs = worker.kubeconfig()
-            found["clusters"] += [cluster | {"name": name} for cluster in theirs["clusters"]]
-            found["users"] += [user | {"name": name} for user in theirs["users"]]
-            found["contexts"].append({"name": name, "context": {"cluster": name, "user": name}})
-        return found
+            config["clusters"] += [cluster | {"name": name} for cluster in theirs["clusters"]]
+            config["users"] += [user | {"name": name} for user in theirs["users"]]
+            config["contexts"].append({"name": name, "context": {"cluster": name, "user": name}})
+        return config

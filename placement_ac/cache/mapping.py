@@ -115,9 +115,8 @@ def _from_our_check(check: objects.Check) -> Key:
 def _from_check(check: objects.Check, tables: Tables) -> Iterator[Key]:
     if check.ours:
         yield _from_our_check(check)
-        selected = tables.selected_by(check.placement)
-        yield from _waiting_for_names(check.placement, selected, tables)
-        yield from _clusters(selected, tables)
+        yield from _waiting_for_names(check.placement, tables.selected_by(check.placement), tables)
+        yield from _clusters(tables.clusters_of(check.placement), tables)
         # Whatever its parameters say now, it owns objects.
         uid = check.meta.uid
         yield from _placements(config.meta.name for config in tables.configs.by("owner", uid))
@@ -232,8 +231,7 @@ def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key
         if placement in tables.capacity_providers.index("placement"):
             yield Key("placement", placement)
         if placement:
-            listed = (obj.cluster for obj in tables.multikueue_clusters.by("placement", placement))
-            yield from _clusters((*tables.selected_by(placement), *listed), tables)
+            yield from _clusters(tables.clusters_of(placement), tables)
 
 
 def _from_local_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:

@@ -318,10 +318,21 @@ class Tables:
     def placements_of(self, cluster: str) -> set[str]:
         """Return the Placements that select the managed cluster, or list a MultiKueueCluster for it."""
         selected = {decision.placement for decision in self.decisions.by("cluster", cluster)}
+        return (selected | self.placements_with(cluster)) - {""}
+
+    def placements_with(self, cluster: str) -> set[str]:
+        """Return the Placements that have, or list, a MultiKueueCluster for the managed cluster."""
         listed = {obj.placement for obj in self.multikueue_clusters.by("cluster", cluster)}
         if self.hub.shared:
             listed |= self.placements_listing(cluster)
-        return (selected | listed) - {""}
+        return listed - {""}
+
+    def clusters_of(self, placement: str) -> set[str]:
+        """Return the managed clusters that a Placement selects, or has or lists a MultiKueueCluster for."""
+        config = self.configs.get(("", placement)) if self.hub.shared else None
+        shared = (self.multikueue_clusters.get(("", name)) for name in (config.listed if config else ()))
+        objs = (*self.multikueue_clusters.by("placement", placement), *filter(None, shared))
+        return {*self.selected_by(placement), *(obj.cluster for obj in objs)} - {""}
 
     def clusters_to_prepare(self, placement: objects.Placement | None) -> list[str]:
         """Return the clusters of a Placement's cluster sets; none unless they are to be prepared."""

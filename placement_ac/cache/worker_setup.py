@@ -74,7 +74,10 @@ class WorkerSetups:
         users = [
             p for p in tables.users_of(cluster) if self._credentials.calls_for(p, cluster, exists=exists)
         ]
-        owners = {check.meta.uid: check.meta.name for check in self._checks(users)}
+        owners = {
+            check.meta.uid: check.meta.name
+            for check in self._checks({*users, *tables.placements_with(cluster)})
+        }
         return SetupUsage(
             owners=owners | {uid: owner for obj in clusters for uid, owner in obj.owners.items()},
             selected=bool(users),

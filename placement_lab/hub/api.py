@@ -130,9 +130,9 @@ class ApiHandler:
             self._put("apiextensions.k8s.io", "v1", "customresourcedefinitions", copy)
 
     def _put(self, group: str, version: str, plural: str, obj: dict[str, Any]) -> None:
-        found = self.catalog.find(group, version, plural)
-        assert found is not None  # noqa: S101 built in
-        self.writes.create(WriteRequest(*found, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
+        entry = self.catalog.find(group, version, plural)
+        assert entry is not None  # noqa: S101 built in
+        self.writes.create(WriteRequest(*entry, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
     def handle(self, call: ApiRequest) -> tuple[str, ApiResponse | WatchStream]:
         """Return the user's name, and the response or the watch to stream."""
@@ -161,33 +161,33 @@ class ApiHandler:
 
     def _discovery(self, call: ApiRequest, parts: list[str]) -> ApiResponse:
         """Return the response for discovery, health, version or OpenAPI."""
-        found: Any = None
+        document: Any = None
         match parts:
             case ["healthz" | "livez" | "readyz", *_]:
                 return text(200, "ok")
             case ["version"]:
-                found = discovery.VERSION
+                document = discovery.VERSION
             case ["api"]:
-                found = discovery.core_versions(call.host)
+                document = discovery.core_versions(call.host)
             case ["apis"]:
-                found = discovery.group_list(self.catalog)
+                document = discovery.group_list(self.catalog)
             case ["api", version]:
-                found = discovery.resource_list(self.catalog, "", version)
+                document = discovery.resource_list(self.catalog, "", version)
             case ["apis", group]:
-                found = discovery.group(self.catalog, group)
+                document = discovery.group(self.catalog, group)
             case ["apis", group, version]:
-                found = discovery.resource_list(self.catalog, group, version)
+                document = discovery.resource_list(self.catalog, group, version)
             case ["openapi", "v2"]:
                 return self._openapi_v2(call.accept)
             case ["openapi", "v3", *rest]:
-                found = openapi.document(self.catalog, "/".join(rest))
-        return NOT_FOUND if found is None else json(found)
+                document = openapi.document(self.catalog, "/".join(rest))
+        return NOT_FOUND if document is None else json(document)
 
     def _openapi_v2(self, accept: str) -> ApiResponse:
-        found = openapi_v2.document(self.catalog)
+        document = openapi_v2.document(self.catalog)
         if any(form in accept for form in openapi_v2.ACCEPTED):
-            return ApiResponse(200, openapi_v2.protobuf(found), openapi_v2.PROTOBUF)
-        return json(found)
+            return ApiResponse(200, openapi_v2.protobuf(document), openapi_v2.PROTOBUF)
+        return json(document)
 
     def _target(self, group: str, version: str, rest: list[str]) -> RequestTarget | None:
         namespace = ""
@@ -197,10 +197,10 @@ class ApiHandler:
             and not (len(rest) == 3 and rest[2] in ("status", "finalize"))
         ):
             namespace, rest = rest[1], rest[2:]
-        found = self.catalog.find(group, version, rest[0])
-        if found is None or len(rest) > 3:
+        entry = self.catalog.find(group, version, rest[0])
+        if entry is None or len(rest) > 3:
             return None
-        resource, served = found
+        resource, served = entry
         if namespace and not resource.namespaced:
             return None
         return RequestTarget(resource, served, namespace, *([*rest[1:], "", ""])[:2])

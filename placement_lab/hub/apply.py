@@ -43,9 +43,9 @@ def apply(
         merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
     touched, removed = field_sets.changes(node, live, merged)
     touched = managed_fields.without_unowned(touched)
-    if found := managed_fields.conflicts(others, touched, by.name):
+    if conflicts := managed_fields.conflicts(others, touched, by.name):
         if not force:
-            raise managed_fields.conflict_error(found)
+            raise managed_fields.conflict_error(conflicts)
         others = managed_fields.without_fields(others, touched)
     return merged, managed_fields.without_fields(others, removed) | mine
 

@@ -142,15 +142,15 @@ def conflicts(
     managers: Managers, touched: FieldSet | None, by: Name
 ) -> list[tuple[ManagedFieldsEntry, FieldSet]]:
     """Return the other managers that own fields which an apply by `by` would change."""
-    found = ((entry, intersection(entry.fields, touched)) for name, entry in managers.items() if name != by)
-    return [(entry, fields) for entry, fields in found if fields]
+    owned = ((entry, intersection(entry.fields, touched)) for name, entry in managers.items() if name != by)
+    return [(entry, fields) for entry, fields in owned if fields]
 
 
-def conflict_error(found: Iterable[tuple[ManagedFieldsEntry, FieldSet]]) -> StatusError:
+def conflict_error(owned: Iterable[tuple[ManagedFieldsEntry, FieldSet]]) -> StatusError:
     """Return the 409 of an apply without force; one cause per field."""
     causes = [
         StatusCause("FieldManagerConflict", f"conflict with {entry.title()}", path)
-        for entry, fields in found
+        for entry, fields in owned
         for path in paths(fields)
     ]
     lines = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)

@@ -38,19 +38,21 @@ def document(catalog: Catalog) -> dict[str, Any]:
 
 def _schema(node: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that kubectl can read: a value that may be null or have unknown fields has no type."""
-    found = {key: node[key] for key in KEPT if node.get(key)}
+    schema = {key: node[key] for key in KEPT if node.get(key)}
     if node.get("nullable") or node.get("x-kubernetes-preserve-unknown-fields"):
-        return {key: value for key, value in found.items() if key not in ("type", "required")}
+        return {key: value for key, value in schema.items() if key not in ("type", "required")}
     if properties := node.get("properties"):
-        found["properties"] = {name: _schema(child) for name, child in properties.items()}
-        found["required"] = [name for name in found.get("required", ()) if not _may_be_null(properties, name)]
+        schema["properties"] = {name: _schema(child) for name, child in properties.items()}
+        schema["required"] = [
+            name for name in schema.get("required", ()) if not _may_be_null(properties, name)
+        ]
     if isinstance(node.get("additionalProperties"), dict):
-        found["additionalProperties"] = _schema(node["additionalProperties"])
+        schema["additionalProperties"] = _schema(node["additionalProperties"])
     if node.get("items"):
-        found["items"] = _schema(node["items"])
-    elif found.get("type") == "array":
-        del found["type"]
-    return found
+        schema["items"] = _schema(node["items"])
+    elif schema.get("type") == "array":
+        del schema["type"]
+    return schema
 
 
 def _may_be_null(properties: dict[str, Any], name: str) -> bool:

@@ -81,19 +81,19 @@ class _Many:
 
 def _message(known: Message) -> Reader:
     def read(data: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         for number, value in _fields(data):
             if number not in known:
                 continue
             name, reader = known[number]
             new = reader(value)
             if isinstance(reader, _Many):
-                new = [*found.get(name, ()), *new]
+                new = [*message.get(name, ()), *new]
             elif isinstance(reader, _Map):
-                new = found.get(name, {}) | new
+                new = message.get(name, {}) | new
             if new not in ("", {}):
-                found[name] = new
-        return found
+                message[name] = new
+        return message
 
     return read
 

@@ -47,7 +47,7 @@ class Rbac:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._held: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
-        self._seen = -1  # the version of the roles and bindings behind `_held`
+        self._version = -1  # the version of the roles and bindings behind `_held`
         self._kinds = {kind.plural: kind for kind in kinds.builtin() if kind.group == GROUP}
 
     def authorize(self, user: UserInfo, action: RequestAttributes) -> AuthorizationDecision:
@@ -61,10 +61,10 @@ class Rbac:
         return AuthorizationDecision(False, f"RBAC: {_join_errors(held.errors)}" if held.errors else "")
 
     def rules_for(self, user: UserInfo, namespace: str) -> UserRules:
-        seen = max(self._shelf(plural).last for plural in self._kinds)
-        if seen != self._seen or len(self._held) >= CACHE_SIZE:
+        version = max(self._shelf(plural).last for plural in self._kinds)
+        if version != self._version or len(self._held) >= CACHE_SIZE:
             self._held.clear()
-            self._seen = seen
+            self._version = version
         key = (user.name, user.groups, namespace)
         known = self._held.get(key)
         if known is None:

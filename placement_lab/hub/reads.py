@@ -69,8 +69,8 @@ def select(shelf: ResourceStore, read: ReadRequest, after: Key | None = None) ->
     if name and (read.namespace or not read.resource.namespaced):
         record = shelf.records.get((read.namespace, name))
         return [record] if record and selects(record.obj) and (after is None or record.key > after) else []
-    found = shelf.between(read.namespace, after)
-    return found if selects is selectors.selects_all else [r for r in found if selects(r.obj)]
+    records = shelf.between(read.namespace, after)
+    return records if selects is selectors.selects_all else [r for r in records if selects(r.obj)]
 
 
 def watch(shelf: ResourceStore, read: ReadRequest) -> WatchStream:

@@ -60,19 +60,19 @@ def metadata_only(obj: Object) -> dict[str, Any]:
 
 
 def _cell(column: PrinterColumn, obj: Object) -> Any:
-    found = find_values(column.path, obj)
+    values = find_values(column.path, obj)
     if column.type == "count":
-        return len(found[0]) if found else 0
-    if not found:
+        return len(values[0]) if values else 0
+    if not values:
         return "<unknown>" if column.type == "date" else None
-    value = found[0]
+    value = values[0]
     if column.type == "date":
         return age(value)
     if column.type in ("integer", "number", "boolean") and not isinstance(value, (list, dict)):
         return value
     if isinstance(value, dict):
         return f"{value.get('kind', '').lower()}/{value.get('name', '')}"  # an event's object
-    return ",".join(str(item) for item in found) if len(found) > 1 else str(value)
+    return ",".join(str(item) for item in values) if len(values) > 1 else str(value)
 
 
 def age(when: Any) -> str:
@@ -100,10 +100,10 @@ def duration(seconds: int) -> str:
 
 def find_values(path: str, obj: Any) -> list[Any]:
     """Return the values of a simple JSONPath: fields, [n], [*] and [?(@.field=="value")]."""
-    found = [obj]
+    nodes = [obj]
     for step in STEP.finditer(path):
-        found = [value for node in found for value in _step(step, node)]
-    return [value for value in found if value is not None]
+        nodes = [value for node in nodes for value in _step(step, node)]
+    return [value for value in nodes if value is not None]
 
 
 def _step(step: re.Match[str], value: Any) -> Iterable[Any]:

@@ -75,8 +75,8 @@ class WatchStream:
             raise StatusError(422, "Invalid", f"ListOptions is invalid: {message}", causes=[cause])
         self.since = since
         if initial or not since:
-            found = (record for record in self.shelf.between(self.namespace) if self.selects(record.obj))
-            self.lines = [line("ADDED", self.render(record)) for record in found]
+            records = (record for record in self.shelf.between(self.namespace) if self.selects(record.obj))
+            self.lines = [line("ADDED", self.render(record)) for record in records]
             self.since = 0
             if initial and self.bookmarks:
                 self.lines.append(self.bookmark({"k8s.io/initial-events-end": "true"}))

@@ -150,8 +150,8 @@ class ClusterAgent(StandIn):
         """Delete the ServiceAccount if the agent created it. The hub deletes the Secret with its owner."""
         self._forced.discard(name)
         self._requeue_times.pop(name, None)
-        found = self.objects(SERVICE_ACCOUNT).get((AGENT_NAMESPACE, name))
-        if found and _is_ours(found):
+        account = self.objects(SERVICE_ACCOUNT).get((AGENT_NAMESPACE, name))
+        if account and _is_ours(account):
             with contextlib.suppress(NotFound):
                 await self.client.delete(SERVICE_ACCOUNT.at("v1"), name, AGENT_NAMESPACE)
             self.informer.forget(SERVICE_ACCOUNT, (AGENT_NAMESPACE, name))
@@ -201,13 +201,13 @@ class ClusterAgent(StandIn):
 
     async def _put_secret(self, account: Object, token: str) -> None:
         hub, version = self._hub, self._hub.informer.resources[ACCOUNT].api_version
-        wanted, found = secret_of(account, version, token, self._authority), self._secret_of(account)
-        if found is None:
+        wanted, secret = secret_of(account, version, token, self._authority), self._secret_of(account)
+        if secret is None:
             hub.informer.remember(SECRET, await hub.client.create(SECRET.at("v1"), wanted))
             return
-        gone: Object = dict.fromkeys((found.get("data") or {}).keys() - wanted["data"].keys())
+        gone: Object = dict.fromkeys((secret.get("data") or {}).keys() - wanted["data"].keys())
         metadata = {key: wanted["metadata"][key] for key in ("labels", "ownerReferences")}
-        await hub.patch(SECRET, found, {"metadata": metadata, "data": wanted["data"] | gone})
+        await hub.patch(SECRET, secret, {"metadata": metadata, "data": wanted["data"] | gone})
 
     async def _write_status(self, account: Object, status: Object) -> Object:
         if status == account.get("status"):

@@ -89,8 +89,8 @@ class HubInformer:
         If newer events of the object have arrived already, they win.
         """
         key, uid = key_of(written), written["metadata"].get("uid")
-        seen = self.objects[kind].get(key)
-        newer = seen is not None and _version(seen) > _version(written)
+        latest = self.objects[kind].get(key)
+        newer = latest is not None and _version(latest) > _version(written)
         if newer or (uid is not None and uid in self._deleted_uids):
             return
         self._written[kind, key] = written
@@ -133,12 +133,12 @@ class HubInformer:
     async def _discover(self, kind: Kind) -> Resource:
         """Return the resource as soon as the hub serves it."""
         tries = backoff()
-        while kind not in (found := await self._client.discover([kind])):
+        while kind not in (resources := await self._client.discover([kind])):
             if kind in self._optional:
                 self._listed[kind].set()
             await asyncio.sleep(next(tries))
-        self.resources[kind] = found[kind]
-        return found[kind]
+        self.resources[kind] = resources[kind]
+        return resources[kind]
 
     def _apply_list(self, kind: Kind, now: dict[Name, Object]) -> None:
         written = [name for of, name in self._written if of == kind]

@@ -46,9 +46,9 @@ def _parse(text: bytes) -> dict[str, Any]:
     if config is None:
         return {}
     if not isinstance(config, dict):
-        found = _GO_NAMES.get(type(config), "object")
+        go_type = _GO_NAMES.get(type(config), "object")
         raise UnreadableKubeconfig(
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {found}"
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_type}"
             f" into Go value of type {_VERSION_AND_KIND}"
         )
     return config

@@ -135,7 +135,7 @@ class Kueue(MultiKueue):
         self._slots = slots
         self._job_kinds = tuple(job_kinds)
         self._remotes: dict[str, tuple[RemoteClient, asyncio.Task[None]]] = {}
-        self._last_seen: dict[Name, Object] = {}
+        self._last_states: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
         self._group_queue = self.new_queue(self.settings.pace.workloads_at_once)
@@ -165,17 +165,17 @@ class Kueue(MultiKueue):
             if kind == MULTIKUEUE_CONFIG:
                 self._on_list(name)
             if kind in _CONCERN_ALL_WORKLOADS:
-                yield from (("workload", *key) for key in self._last_seen)
+                yield from (("workload", *key) for key in self._last_states)
 
     def _keys_of_workload(self, where: Name) -> Iterable[Key]:
         """Return the keys of the Workload, its Job, and the Workloads that wait for quota."""
         item = self.objects(WORKLOAD).get(where)
         if item is not None:
-            self._last_seen[where] = item
+            self._last_states[where] = item
         yield "workload", *where
         if self.throttled:
             yield MULTIKUEUE, *where
-        yield from (("job", where[0], owner) for owner in owners_of(self._last_seen.get(where)))
+        yield from (("job", where[0], owner) for owner in owners_of(self._last_states.get(where)))
         waiting = (key for key, item in self.objects(WORKLOAD).items() if not has_quota(item))
         yield from (("workload", *key) for key in waiting)
 
@@ -191,8 +191,8 @@ class Kueue(MultiKueue):
     def _workloads_of_config(self, config: str) -> list[Name]:
         items = self._by_name(ADMISSION_CHECK).items()
         checks = {name for name, item in items if is_multikueue(item) and config_of(item) == config}
-        seen = self._last_seen.items()
-        return [where for where, item in seen if any(state["name"] in checks for state in states_of(item))]
+        states = self._last_states.items()
+        return [where for where, item in states if any(state["name"] in checks for state in states_of(item))]
 
     @property
     def _reconciler_of_copies(self) -> str:
@@ -201,7 +201,7 @@ class Kueue(MultiKueue):
 
     def _workloads_of(self, job: Name) -> list[Name]:
         return [
-            key for key, item in self._last_seen.items() if key[0] == job[0] and job[1] in owners_of(item)
+            key for key, item in self._last_states.items() if key[0] == job[0] and job[1] in owners_of(item)
         ]
 
     def _on_worker_change(self, cluster: str, kind: Kind, namespace: str, name: str) -> None:
@@ -210,16 +210,16 @@ class Kueue(MultiKueue):
         if cluster not in self._remotes:
             return
         if kind == JOB:
-            found = self._remotes[cluster][0].objects(JOB).get((namespace, name))
-            keys = [(namespace, prebuilt_workload(found))] if found else self._workloads_of((namespace, name))
+            job = self._remotes[cluster][0].objects(JOB).get((namespace, name))
+            keys = [(namespace, prebuilt_workload(job))] if job else self._workloads_of((namespace, name))
         for key in keys:
-            if key in self._last_seen:
+            if key in self._last_states:
                 self.enqueue((self._reconciler_of_copies, *key), after=self.settings.events_batch_seconds)
 
     def _on_connection_change(self, cluster: str) -> None:
         """Enqueue the cluster and all Workloads after a connection was opened, lost or failed."""
         self.enqueue((MULTIKUEUE_CLUSTER.kind, "", cluster))
-        for key in self._last_seen:
+        for key in self._last_states:
             self.enqueue((self._reconciler_of_copies, *key), after=self.settings.events_batch_seconds)
 
     async def reconcile(self, key: Key) -> None:
@@ -280,11 +280,11 @@ class Kueue(MultiKueue):
 
     def _judge_worker(self, cluster: Object) -> ActiveCondition | None:
         condition = judge_cluster(cluster, self._credentials())
-        found = self._remotes.get(cluster["metadata"]["name"])
-        if not condition.active or found is None or found[0].connected:
+        remote = self._remotes.get(cluster["metadata"]["name"])
+        if not condition.active or remote is None or remote[0].connected:
             return condition
         return (
-            ActiveCondition(False, "ClientConnectionFailed", found[0].failure) if found[0].failure else None
+            ActiveCondition(False, "ClientConnectionFailed", remote[0].failure) if remote[0].failure else None
         )
 
     async def _collect_garbage(self) -> None:
@@ -323,7 +323,7 @@ class Kueue(MultiKueue):
 
     async def _reconcile_workload(self, where: Name) -> None:
         """Decide and execute the next step for one Workload."""
-        if where not in self._last_seen:
+        if where not in self._last_states:
             return
         inputs = self._inputs(where)
         if pods_ready_is_outdated(inputs):
@@ -338,7 +338,7 @@ class Kueue(MultiKueue):
 
     async def _reconcile_group(self, where: Name) -> None:
         """Reconcile one Workload as MultiKueue alone: GET its copy from each listed worker, then act."""
-        if where not in self._last_seen:
+        if where not in self._last_states:
             return
         inputs, decision = self._inputs(where), NO_OPERATIONS
         if inputs.clusters is not None and inputs.state and inputs.state["state"] != REJECTED:
@@ -370,7 +370,7 @@ class Kueue(MultiKueue):
 
     def _forget_deleted(self, where: Name, decision: ReconcileResult) -> None:
         if where not in self.objects(WORKLOAD) and not decision.operations:
-            self._last_seen.pop(where, None)
+            self._last_states.pop(where, None)
             self._rounds.pop(where, None)
 
     def _scaled_wait(self, seconds: float) -> float:
@@ -380,7 +380,7 @@ class Kueue(MultiKueue):
 
     def _inputs(self, where: Name) -> WorkloadInputs:
         now = time.time()
-        workload = self.objects(WORKLOAD).get(where) or as_deleted(self._last_seen[where], now)
+        workload = self.objects(WORKLOAD).get(where) or as_deleted(self._last_states[where], now)
         queue = self._queue_of(workload)
         check = self._multikueue_check(queue)
         owners = owners_of(workload)
@@ -405,18 +405,18 @@ class Kueue(MultiKueue):
         return {name: remotes[name].worker_of(workload, job) for name in order}
 
     def _job_of(self, workload: Name) -> Name | None:
-        owners = owners_of(self._last_seen.get(workload))
+        owners = owners_of(self._last_states.get(workload))
         return (workload[0], owners[0]) if owners else None
 
     def _queue_of(self, workload: Object) -> HubQueue:
         asked = workload["spec"].get("queueName", "")
         local = self.objects(LOCAL_QUEUE).get((workload["metadata"]["namespace"], asked)) or {"spec": {}}
         name = local["spec"].get("clusterQueue", "")
-        found = self.objects(CLUSTER_QUEUE).get(("", name))
-        if found is None:
+        queue = self.objects(CLUSTER_QUEUE).get(("", name))
+        if queue is None:
             return HubQueue(name or asked, tuple(e["name"] for e in states_of(workload)), active=False)
         used = sum(has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
-        return HubQueue(name, tuple(checks_of(found)), is_active(found), has_room=used < self._slots)
+        return HubQueue(name, tuple(checks_of(queue)), is_active(queue), has_room=used < self._slots)
 
     def _multikueue_check(self, queue: HubQueue) -> str:
         checks = self._by_name(ADMISSION_CHECK)
@@ -425,5 +425,5 @@ class Kueue(MultiKueue):
     def _clusters_of(self, check: str) -> tuple[str, ...] | None:
         """Return the clusters of the check's MultiKueueConfig, None if there is no config."""
         item = self.objects(ADMISSION_CHECK).get(("", check)) or {"spec": {}}
-        found = self.objects(MULTIKUEUE_CONFIG).get(("", config_of(item)))
-        return tuple(found["spec"].get("clusters") or ()) if found else None
+        config = self.objects(MULTIKUEUE_CONFIG).get(("", config_of(item)))
+        return tuple(config["spec"].get("clusters") or ()) if config else None

@@ -77,33 +77,33 @@ def source_of(cluster: Object) -> Object:
     return dict(spec.get("clusterSource") or spec)
 
 
-def judge_cluster(cluster: Object, found: WorkerCredentials) -> ActiveCondition:
+def judge_cluster(cluster: Object, credentials: WorkerCredentials) -> ActiveCondition:
     """Return the condition of a MultiKueueCluster, assuming that the worker is reachable."""
     source = source_of(cluster)
     profile, reference = source.get("clusterProfileRef"), source.get("kubeConfig") or {}
     if profile:
-        failure = _profile_failure(profile["name"], found)
+        failure = _profile_failure(profile["name"], credentials)
     elif reference.get("locationType") == "Path":
         failure = "BadKubeConfig", _path_failure(reference["location"])
     else:
-        failure = _secret_failure(reference.get("location", ""), found.secrets)
+        failure = _secret_failure(reference.get("location", ""), credentials.secrets)
     if failure is None:
         return ActiveCondition(True, "Active", "Connected")
     reason, message = failure
     return ActiveCondition(False, reason, f"load client config failed: {message}")
 
 
-def _profile_failure(name: str, found: WorkerCredentials) -> tuple[str, str] | None:
-    if not found.cluster_profiles:
+def _profile_failure(name: str, credentials: WorkerCredentials) -> tuple[str, str] | None:
+    if not credentials.cluster_profiles:
         disabled = "MultiKueueClusterProfile feature gate is disabled"
         return "MultiKueueClusterProfileFeatureDisabled", disabled
-    if name not in found.profiles:
+    if name not in credentials.profiles:
         return "BadClusterProfile", f'ClusterProfile.multicluster.x-k8s.io "{name}" not found'
-    if not found.access_providers:
+    if not credentials.access_providers:
         return "BadClusterProfile", "no access provider configured"
-    status = found.profiles[name].get("status") or {}
+    status = credentials.profiles[name].get("status") or {}
     offered = (*(status.get("accessProviders") or ()), *(status.get("credentialProviders") or ()))
-    provider = next((offer for offer in offered if offer["name"] in found.access_providers), None)
+    provider = next((offer for offer in offered if offer["name"] in credentials.access_providers), None)
     if provider is None:
         return "BadClusterProfile", f'no matching cluster accessor found for cluster profile "{name}"'
     if not kubeconfig.is_host((provider.get("cluster") or {}).get("server", "")):
@@ -218,9 +218,9 @@ def _several_multikueue_checks(queue: Object, cached: KueueCache) -> Finding | N
 def _multikueue_per_flavor(queue: Object, cached: KueueCache) -> Finding | None:
     strategy = queue["spec"].get("admissionChecksStrategy") or {}
     limited = sorted(rule["name"] for rule in strategy.get("admissionChecks") or () if rule.get("onFlavors"))
-    found = [name for name in limited if name in cached.checks and is_multikueue(cached.checks[name])]
+    names = [name for name in limited if name in cached.checks and is_multikueue(cached.checks[name])]
     message = "Cannot specify MultiKueue AdmissionCheck per flavor, found: "
-    return _names("MultiKueueAdmissionCheckAppliedPerFlavor", message, found)
+    return _names("MultiKueueAdmissionCheckAppliedPerFlavor", message, names)
 
 
 def _multikueue_with_provisioning(queue: Object, cached: KueueCache) -> Finding | None:

@@ -58,8 +58,8 @@ def pods_ready_is_outdated(inputs: WorkloadInputs) -> bool:
     """Return whether PodsReady differs from the hub's Job; False before Kueue has set the checks."""
     if is_deleted(inputs.workload) or not states_of(inputs.workload):
         return False
-    wanted, found = (
+    wanted, present = (
         pods_ready(inputs.workload, inputs.job, inputs.now),
         condition(inputs.workload, PODS_READY),
     )
-    return found is None or found["reason"] != wanted["reason"]
+    return present is None or present["reason"] != wanted["reason"]

@@ -68,10 +68,10 @@ async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
     Objects without a name (`generateName`) are created each time. Raises ManifestError and ApiError.
     """
     todo = list(objects)
-    found = _ServedKinds(client)
+    kinds = _ServedKinds(client)
     done: dict[int, Object] = {}
     for index in sorted(range(len(todo)), key=lambda index: todo[index]["kind"] != "Namespace"):
-        done[index] = await _put(client, await found.of(todo[index]), todo[index])
+        done[index] = await _put(client, await kinds.of(todo[index]), todo[index])
     return [done[index] for index in range(len(todo))]
 
 
@@ -97,16 +97,16 @@ class _ServedKinds:
     """The resources that the hub serves; each group version is discovered once."""
 
     client: Client
-    seen: dict[str, dict[str, Resource]] = field(default_factory=dict)
+    resources: dict[str, dict[str, Resource]] = field(default_factory=dict)
 
     async def of(self, item: Object) -> Resource:
         """Return the resource of an object. Raises ManifestError."""
         version = item["apiVersion"]
-        if version not in self.seen:
-            self.seen[version] = await self._ask(version)
-        if item["kind"] not in self.seen[version]:
+        if version not in self.resources:
+            self.resources[version] = await self._ask(version)
+        if item["kind"] not in self.resources[version]:
             raise ManifestError(f"the hub does not serve {item['kind']} in {version}")
-        return self.seen[version][item["kind"]]
+        return self.resources[version][item["kind"]]
 
     async def _ask(self, api_version: str) -> dict[str, Resource]:
         group, _, version = api_version.rpartition("/")

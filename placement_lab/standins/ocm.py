@@ -187,10 +187,10 @@ class Scheduler(StandIn):
     def _keep_newer(self, kind: Kind, key: Name) -> None:
         """Restore our written object if an older event has just replaced it."""
         written = self._written.get((kind, key))
-        seen = self.objects(kind).get(key)
+        latest = self.objects(kind).get(key)
         if written is None:
             return
-        if seen is not None and _version(seen) < _version(written):
+        if latest is not None and _version(latest) < _version(written):
             self.objects(kind)[key] = written
         else:
             del self._written[kind, key]

@@ -272,11 +272,11 @@ class OcmAddons(StandIn):
         except BuildError as error:
             await self._set_condition(permission, APPLIED, "FailedBuildManifestWork", str(error))
             return
-        found = self.objects(WORK).get((key[0], work_name(permission)))
-        if found is None:
+        present = self.objects(WORK).get((key[0], work_name(permission)))
+        if present is None:
             await self._create(WORK, work)
-        elif found["spec"] != work["spec"]:
-            await self.patch(WORK, found, {"spec": work["spec"]})
+        elif present["spec"] != work["spec"]:
+            await self.patch(WORK, present, {"spec": work["spec"]})
 
     async def _set_condition(self, permission: Object, kind: str, reason: str, message: str) -> None:
         status = permission.get("status") or {}
@@ -317,13 +317,13 @@ class OcmAddons(StandIn):
         if source is None:
             return
         wanted = synced_secret(account, profile, source)
-        found = self.objects(SECRET).get((profile["metadata"]["namespace"], synced_name(account)))
-        if found is None:
+        secret = self.objects(SECRET).get((profile["metadata"]["namespace"], synced_name(account)))
+        if secret is None:
             await self._create(SECRET, wanted)
-        elif found.get("data") != wanted["data"] or _synced_from(found) != _synced_from(wanted):
+        elif secret.get("data") != wanted["data"] or _synced_from(secret) != _synced_from(wanted):
             metadata = {key: wanted["metadata"][key] for key in ("labels", "ownerReferences")}
-            gone: Object = dict.fromkeys((found.get("data") or {}).keys() - wanted["data"].keys())
-            await self.patch(SECRET, found, {"metadata": metadata, "data": wanted["data"] | gone})
+            gone: Object = dict.fromkeys((secret.get("data") or {}).keys() - wanted["data"].keys())
+            await self.patch(SECRET, secret, {"metadata": metadata, "data": wanted["data"] | gone})
 
 
 def _synced_from(secret: Object) -> object:

@@ -152,7 +152,7 @@ def assigned_quota(copy: Object, groups: Iterable[Object], used: Used) -> Mappin
 
 def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used) -> dict[str, str] | None:
     """Return resource → flavor for a podSet; None if a resource is not covered or has no room."""
-    found: dict[str, str] = {}
+    flavors: dict[str, str] = {}
     for group in groups:
         wanted = [name for name in asked if name in group["coveredResources"]]
         fits = (
@@ -161,8 +161,8 @@ def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used)
             if all(asked[name] <= _unused(flavor, name, used) for name in wanted)
         )
         if wanted and (flavor := next(fits, "")):
-            found |= dict.fromkeys(wanted, flavor)
-    return found if found.keys() == asked.keys() else None
+            flavors |= dict.fromkeys(wanted, flavor)
+    return flavors if flavors.keys() == asked.keys() else None
 
 
 def _unused(flavor: Object, resource: str, used: Used) -> int:

@@ -11,7 +11,7 @@ from tests.day.day import Played, play_day
 from tests.day.rules import NAMES
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, a_day
-from tests.day.world import MODES
+from tests.day.world import BARE, MODES
 
 
 def main() -> int:
@@ -37,8 +37,8 @@ def main() -> int:
     rules = [name for name in args.rule or NAMES if name not in args.without]
     failed = False
     for seed in range(args.seed, args.seed + args.seeds):
-        items = a_day(seed, args.hours, args.begins)
         for mode in args.mode or MODES:
+            items = a_day(seed, args.hours, args.begins, bare=mode == BARE)
             played = _play(mode, seed, items, args.hours, rules)
             if played.finding:
                 failed = True

@@ -8,6 +8,7 @@ from functools import partial
 
 from tests.day.agreement import Agreement
 from tests.day.rules import Finding, Rules
+from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
 from tests.day.world import World
 from tests.support.virtual.loop import play
@@ -40,6 +41,8 @@ def play_day(
         world.start()
         watching = Rules(world, report, rules)
         Agreement(watching)
+        if world.bare:
+            SetupRules(watching, world.bare)
 
         def happens(item: Item) -> None:
             watching.happened += 1

@@ -17,6 +17,7 @@ from tests.day.world import World
 NAMES: Final = (
     *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
     *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
+    *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
@@ -178,7 +179,7 @@ class Rules:
     def _look(self) -> None:
         """Take in who waits beside room for it, who is gone, and which leaving clusters are empty."""
         now = self.world.now
-        room = {cluster: self.world.kueue.slots_left(cluster) for cluster in CLUSTERS}
+        room = {cluster: self.world.room(cluster) for cluster in CLUSTERS}
         for name, seen in self.jobs.items():
             placed = of.cluster_of(seen.raw)
             waits = not placed and of.is_condition_true(seen.raw, of.QUOTA_RESERVED)
@@ -217,6 +218,7 @@ class Rules:
             for cluster in world.hub.selected_by(job.placement)
             if room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
+            and world.serves(cluster, job)
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 
@@ -253,7 +255,7 @@ class Rules:
             return
         job, room = (
             self.world.jobs[name],
-            {cluster: self.world.kueue.slots_left(cluster) for cluster in CLUSTERS},
+            {cluster: self.world.room(cluster) for cluster in CLUSTERS},
         )
         beside = ", ".join(f"{one} with {room[one]} free" for one in self._idle(name, room))
         waits = (self.world.now - (seen.idle_since or 0.0)) / 60

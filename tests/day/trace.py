@@ -79,7 +79,7 @@ class Trouble:
     flip: its score changes. taint: OCM selects it no more. maintenance: that, and its queue is on hold. away:
     its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
     is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
-    cluster less.
+    cluster less. Those of SETUP_TROUBLES: see `tests.day.bare`.
     """
 
     at: float
@@ -116,12 +116,41 @@ TROUBLES: Final[Mapping[str, Kind]] = {
     "rename": Kind(4, 600, 2 * HOUR),
     "edit": Kind(3, 600, 3 * HOUR),
 }
+EXTRA_QUEUES: Final[Mapping[str, str]] = {
+    "extra-0": "default",
+    "extra-1": "default",
+    "extra-2": "team",
+    "extra-3": "team",
+}
+"""LocalQueues that come and go on the hub → their namespace."""
+SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
+    "shrink": Kind(40, 20, 2 * HOUR),
+    "template": Kind(4, 900, 2 * HOUR),
+    "agent": Kind(10, 30, 2 * HOUR),
+    "queue": Kind(12, 600, 2 * HOUR),
+    "own": Kind(30, 120, HOUR),
+    "by_hand": Kind(12, 600, 2 * HOUR),
+    "detach": Kind(6, 600, HOUR),
+}
+"""Troubles of a fleet whose workers begin bare."""
+WHOM: Final[Mapping[str, tuple[str, ...]]] = {
+    "crash": ("leader",),
+    "edit": PLACEMENTS,
+    "template": ("all",),
+    "queue": tuple(EXTRA_QUEUES),
+}
+"""Whom a trouble befalls, if no cluster."""
 
 
-def a_day(seed: int, hours: float = 24.0, begins: float = 0.0) -> tuple[Item, ...]:
-    """Return all that happens in so many hours, in order. `begins`: the hour of the day at the start."""
+def a_day(seed: int, hours: float = 24.0, begins: float = 0.0, *, bare: bool = False) -> tuple[Item, ...]:
+    """Return all that happens in so many hours, in order.
+
+    `begins`: the hour of the day at the start. `bare`: the workers begin bare.
+    """
     chance = random.Random(f"day {seed}")  # an int would give similar days for similar seeds
-    items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR))
+    items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR, TROUBLES))
+    if bare:
+        items = (*items, *_troubles(chance, hours * HOUR, SETUP_TROUBLES))
     return tuple(sorted(items, key=lambda item: item.at))
 
 
@@ -158,11 +187,11 @@ def _log_normal(chance: random.Random, median: float, sigma: float) -> float:
     return chance.lognormvariate(math.log(median), sigma)
 
 
-def _troubles(chance: random.Random, until: float) -> Iterator[Trouble]:
-    for what, kind in TROUBLES.items():
+def _troubles(chance: random.Random, until: float, kinds: Mapping[str, Kind]) -> Iterator[Trouble]:
+    for what, kind in kinds.items():
         at = 0.0
         while (at := at + chance.expovariate(kind.per_day / DAY)) < until:
-            whom = {"crash": ("leader",), "edit": PLACEMENTS}.get(what, CLUSTERS)
+            whom = WHOM.get(what, CLUSTERS)
             # Short ones are more frequent than long ones.
             lasts = (
                 kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from placement_ac.config.policy import hub_facts, placement_policy
+from placement_ac.config.policy import hub_facts, placement_policy, worker_setup_policy
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
@@ -27,6 +27,7 @@ from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_lab.standins.multikueue import objects as of
+from tests.day.bare import BareFleet
 from tests.day.trace import (
     CANDIDATES,
     CLUSTERS,
@@ -35,6 +36,7 @@ from tests.day.trace import (
     POOLS,
     QUEUES,
     SELECTED,
+    SETUP_TROUBLES,
     Item,
     Job,
     Trouble,
@@ -53,9 +55,17 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "gate": {},
         "dispatcher": {"dispatcher": True},
         "shared": {"dispatcher": True, "cluster_names": SHARED},
+        "bare": {
+            "dispatcher": True,
+            "cluster_names": SHARED,
+            "worker_setup": "manifestwork",
+            "cluster_retention": 600.0,  # clusters leave more than once a day
+        },
     }
 )
 """The settings of each mode; everything else has its default. The documentation recommends `shared`."""
+BARE: Final = "bare"
+"""The mode whose workers begin bare."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
 KEPT_SECONDS: Final = 120.0
@@ -113,11 +123,13 @@ class World:
         self.kueue.on_start.append(self._started)
         self.kueue.listeners.append(self._witness)
         self._finished: set[str] = set()
+        setup = worker_setup_policy(self.settings)
+        self.bare = BareFleet(self) if setup.enabled else None
         for cluster in CLUSTERS:
             self._write_credentials(cluster, LONG)
-            self._write_cluster(cluster)
+            self.write_cluster(cluster)
             self.hub.score(cluster, self.sites[cluster].score)
-        self._begin = partial(VirtualController, self.hub, policy, self._odds)
+        self._begin = partial(VirtualController, self.hub, policy, self._odds, setup=setup)
         self.controller: VirtualController
 
     @property
@@ -132,7 +144,7 @@ class World:
     def start(self) -> None:
         """Start the controller, in the running loop."""
         read_queues = self._read_queues if self.settings.dispatcher else None
-        self.controller = self._begin(read_queues)
+        self.controller = self._begin(read_queues=read_queues)
         for name in PLACEMENTS:
             self._decide(name)
 
@@ -153,11 +165,22 @@ class World:
         config = self.hub.objects.get((constants.MULTIKUEUE_CONFIG, "", placement))
         return bool(config) and self.name_of(placement, cluster) in config["spec"]["clusters"]
 
+    def room(self, cluster: str) -> int:
+        """Return the GPUs that should be free for the hub's jobs on a cluster."""
+        return self.bare.room(cluster) if self.bare else self.kueue.slots_left(cluster)
+
+    def serves(self, cluster: str, job: Job) -> bool:
+        """Whether a cluster is to have the LocalQueue of a job."""
+        return self.bare is None or self.bare.serves(cluster, job)
+
     # -- what happens
 
     def happen(self, item: Item) -> None:
         if isinstance(item, Job):
             self._submit(item)
+        elif item.what in SETUP_TROUBLES:
+            if self.bare:
+                self.bare.happen(item)
         else:
             getattr(self, f"_{item.what}")(item)
 
@@ -188,13 +211,13 @@ class World:
     def _flip(self, item: Trouble) -> None:
         self.sites[item.whom].score = item.value
         self.hub.put(scores(item.whom, gpu=item.value))
-        self._decide_all(item.whom)
+        self.decide_all(item.whom)
 
     def _taint(self, item: Trouble) -> None:
-        self._change(item, self.sites[item.whom].tainted, self._decide_all)
+        self._change(item, self.sites[item.whom].tainted, self.decide_all)
 
     def _maintenance(self, item: Trouble) -> None:
-        self._change(item, self.sites[item.whom].tainted, self._decide_all)
+        self._change(item, self.sites[item.whom].tainted, self.decide_all)
         self._change(item, self.sites[item.whom].on_hold, self._hold_or_release)
 
     def _away(self, item: Trouble) -> None:
@@ -207,8 +230,8 @@ class World:
         site = self.sites[item.whom]
         if site.down:
             site.tainted.add(TAINT_UNREACHABLE)
-            self._write_cluster(item.whom)
-            self._decide_all(item.whom)
+            self.write_cluster(item.whom)
+            self.decide_all(item.whom)
 
     def _expired(self, item: Trouble) -> None:
         site = self.sites[item.whom]
@@ -242,7 +265,7 @@ class World:
 
     def _relabel(self, cluster: str, pool: str) -> None:
         self.sites[cluster].pool = pool
-        self._write_cluster(cluster)
+        self.write_cluster(cluster)
 
     def _edit(self, item: Trouble) -> None:
         self.fewer[item.whom] += 1
@@ -267,7 +290,7 @@ class World:
 
     # -- what follows from it
 
-    def _decide_all(self, cluster: str) -> None:
+    def decide_all(self, cluster: str) -> None:
         for placement in PLACEMENTS:
             if cluster in CANDIDATES[placement]:
                 self._decide(placement)
@@ -287,8 +310,11 @@ class World:
 
     def _lose_or_find(self, cluster: str) -> None:
         site, worker = self.sites[cluster], self.kueue.workers[cluster]
+        is_frozen = any(one != "expired" for one in site.down)
+        if self.bare:
+            self.bare.api_server(cluster, down=is_frozen)
         if site.down:
-            self.kueue.lose(cluster, frozen=any(one != "expired" for one in site.down))
+            self.kueue.lose(cluster, frozen=is_frozen)
         elif not worker.reachable:
             site.down_until = self.now
             self.kueue.find(cluster)
@@ -299,15 +325,18 @@ class World:
         site = self.sites[cluster]
         if not site.down:
             site.tainted.discard(TAINT_UNREACHABLE)
-            self._write_cluster(cluster)
-            self._decide_all(cluster)
+            self.write_cluster(cluster)
+            self.decide_all(cluster)
 
-    def _write_cluster(self, cluster: str) -> None:
+    def write_cluster(self, cluster: str) -> None:
         site = self.sites[cluster]
+        if self.bare and cluster in self.bare.detached:
+            return
         taint = {"key": TAINT_UNREACHABLE, "effect": "NoSelect"}
         spec = {"taints": [taint]} if TAINT_UNREACHABLE in site.tainted else {}
         labels = {"name": cluster, "pool": site.pool}
-        self.hub.put(an(constants.MANAGED_CLUSTER, cluster, labels=labels, spec=spec))
+        rest = self.bare.managed_cluster(cluster) if self.bare else {}
+        self.hub.put(an(constants.MANAGED_CLUSTER, cluster, labels=labels, spec=spec, **rest))
 
     def _write_credentials(self, cluster: str, valid: timedelta) -> None:
         issued = datetime.fromtimestamp(self.kueue.now, UTC)
@@ -321,6 +350,9 @@ class World:
         if not worker.reachable:
             await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
             return WorkerFacts(problem="it does not answer")
+        if self.bare:
+            await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+            return WorkerFacts(self.bare.facts(cluster.meta.name))
         used = self.kueue.slots_used(cluster.meta.name)
         quota = FlavorQuota("default", worker.slots * 1000, used * 1000)
         facts = QueueFacts("cluster-queue", {GPU: (quota,)}, active=not worker.held)

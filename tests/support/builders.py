@@ -18,7 +18,7 @@ from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CredentialMethod, Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
-from placement_ac.core.inputs.kinds import CAPACITY_KINDS, WATCHED_KINDS
+from placement_ac.core.inputs.kinds import CAPACITY_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.state import (
     HubFacts,
@@ -45,10 +45,8 @@ SHARED = HubFacts(naming="{cluster}")
 """A hub on which all Placements share a MultiKueueCluster for each cluster."""
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
-_OTHER_KINDS = (*CAPACITY_KINDS, constants.ACCOUNT, constants.PERMISSION)
-KINDS = {
-    kind.kind: kind._replace(only="") for kind in (*WATCHED_KINDS, *_OTHER_KINDS, constants.MANIFEST_WORK)
-}
+_OTHER_KINDS = (*CAPACITY_KINDS, *SETUP_KINDS, constants.ACCOUNT, constants.PERMISSION)
+KINDS = {kind.kind: kind._replace(only="") for kind in (*WATCHED_KINDS, *_OTHER_KINDS)}
 
 
 def uid_of(kind: Kind, name: str) -> str:

@@ -101,6 +101,7 @@ class MemoryHub:
         metadata["managedFields"] = managed(wanted["labels"], [owner["uid"] for owner in owners], annotations)
         if "spec" in action.body:
             after["spec"] = copy.deepcopy(action.body["spec"])
+            metadata["generation"] += before is not None and after["spec"] != before.get("spec")
         if "data" in action.body:
             after["data"] = after.get("data", {}) | action.body["data"]
         if after != before:

@@ -53,11 +53,11 @@ def orphans(
     `copies`: all Workloads of a connected worker, listed or not; `workloads`: (namespace, name) of the hub's
     Workloads that are not deleted. Their Jobs are deleted too (cluster-unlisted-while-running.log, 99.38).
     """
-    found = []
+    keys = []
     for copy in copies:
         metadata = copy["metadata"]
         key = (metadata["namespace"], metadata["name"])
         ours = (metadata.get("labels") or {}).get(LABEL_ORIGIN) == origin
         if ours and key not in workloads:
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys

@@ -23,8 +23,8 @@ REJECTED: Final = "Rejected"
 
 def condition(item: Mapping[str, Any], kind: str) -> Obj | None:
     """Return a copy of the condition; None: there is none."""
-    found = _condition(item, kind)
-    return dict(found) if found else None
+    entry = _condition(item, kind)
+    return dict(entry) if entry else None
 
 
 def _condition(item: Mapping[str, Any], kind: str) -> Obj | None:

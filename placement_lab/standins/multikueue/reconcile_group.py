@@ -79,12 +79,12 @@ def remove_all(workers: Mapping[str, RemoteWorker]) -> list[Operation]:
 
 def longest_with(workers: Mapping[str, RemoteWorker], kind: str) -> str:
     """Return the worker whose copy has had the condition True for the longest time, "" if none has."""
-    found = {
+    since = {
         name: condition_field(worker.copy, kind, "lastTransitionTime")
         for name, worker in workers.items()
         if worker.copy and is_condition_true(worker.copy, kind)
     }
-    return min(found, key=lambda name: found[name], default="")
+    return min(since, key=lambda name: since[name], default="")
 
 
 def _workload_has_no_quota(inputs: WorkloadInputs) -> ReconcileResult | None:

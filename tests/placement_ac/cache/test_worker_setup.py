@@ -6,9 +6,22 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
-from placement_ac.core.inputs.state import Key
+from placement_ac.core.inputs.state import HubFacts, Key
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
-from tests.support.builders import Raw, an, check, decision, managed_cluster, multikueue_check
+from placement_ac.core.plan.diff import Apply
+from placement_ac.core.worker_setup.planning import plan_worker_setup
+from tests.support.builders import (
+    NOW,
+    SHARED,
+    Raw,
+    an,
+    check,
+    decision,
+    managed_cluster,
+    multikueue_check,
+    our_cluster,
+    our_config,
+)
 
 QUEUE = {"kind": "LocalQueue", "metadata": {"name": "team", "namespace": "a"}, "spec": {"clusterQueue": "q"}}
 OURS = [{"manager": "placement-ac", "operation": "Apply", "fieldsV1": {}}]
@@ -55,3 +68,27 @@ def test_a_report_of_what_is_in_use_on_a_worker_concerns_no_placement(report: Ra
         cache.replace(kind, [raw for raw in there if raw["kind"] == kind.kind], "1")
     assert cache.setups.state("c1").problem == ""
     assert cache.put(constants.MANIFEST_WORK, report) == touched
+
+
+def draining(hub: HubFacts, name: str) -> Cache:
+    """A cache with a cluster that is listed, and that no Placement selects any more."""
+    cache = Cache(hub, setup=WorkerSetupPolicy(enabled=True))
+    listed = [our_config(name), our_cluster("c1", None if hub.shared else "p")]
+    there = [check(), multikueue_check(), decision(), managed_cluster("c1"), *listed, *queues(), work("1")]
+    for kind in cache.kinds:
+        cache.replace(kind, [raw for raw in there if raw["kind"] == kind.kind], "1")
+    return cache
+
+
+@pytest.mark.parametrize(("hub", "name"), [(HubFacts(), "p-c1"), (SHARED, "c1")], ids=["own", "shared"])
+def test_a_cluster_that_drains_gets_what_changes_on_the_hub(hub: HubFacts, name: str) -> None:
+    cache = draining(hub, name)
+    more = an(constants.LOCAL_QUEUE, "more", "a", version=2, spec={"clusterQueue": "q"})
+    assert CLUSTER in cache.put(constants.LOCAL_QUEUE, more)
+    [[write]] = plan_worker_setup(cache.setup_inputs("c1", NOW, {})).phases
+    assert isinstance(write, Apply)
+    manifests = write.body["spec"]["workload"]["manifests"]
+    assert ("LocalQueue", "more") in [(one["kind"], one["metadata"]["name"]) for one in manifests]
+    annotations = {constants.ANNOTATION_TEMPLATE: "queues"}
+    assert CLUSTER in cache.put(constants.ADMISSION_CHECK, check(version=2, annotations=annotations))
+    assert {owner["name"] for owner in write.body["metadata"]["ownerReferences"]} == {"check", "mk"}

@@ -73,7 +73,7 @@ class VirtualClient:
         uid: str | None = None,
         version: str | None = None,
     ) -> Raw:
-        return await self._request(lambda: self._hub.delete(resource.of, name, uid, version))
+        return await self._request(lambda: self._hub.delete(resource.of, name, namespace or "", uid, version))
 
     async def _request(self, carry_out: Callable[[], Raw]) -> Raw:
         """Send a request; it may be carried out after its sender was cancelled, or be lost."""

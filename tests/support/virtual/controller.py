@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from placement_ac.cache.store import Cache
+from placement_ac.cache.tables import NO_SETUP
 from placement_ac.controller.background_queries import ReadQueues
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
@@ -22,8 +23,8 @@ from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key, PlacementPolicy, WorkerCopies
+from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.informer import RELIST_SECONDS
 from placement_ac.kube.workqueue import Workqueue
@@ -45,7 +46,12 @@ class VirtualController:
     """
 
     def __init__(
-        self, hub: VirtualHub, policy: PlacementPolicy, odds: Odds, read_queues: ReadQueues | None = None
+        self,
+        hub: VirtualHub,
+        policy: PlacementPolicy,
+        odds: Odds,
+        read_queues: ReadQueues | None = None,
+        setup: WorkerSetupPolicy = NO_SETUP,
     ) -> None:
         self._hub = hub
         self._story = asyncio.current_task()
@@ -54,7 +60,7 @@ class VirtualController:
         """When it started last."""
         self.reconciles: Counter[Key] = Counter()
         """How often each key was reconciled, over all lives."""
-        self._live = partial(_Life, hub, policy, odds, read_queues, self.reconciles)
+        self._live = partial(_Life, hub, policy, odds, read_queues, self.reconciles, setup)
         self._life: _Life | None = self._live()
         hub.struck = self._die
 
@@ -92,19 +98,20 @@ class _Life:
         odds: Odds,
         read_queues: ReadQueues | None,
         reconciles: Counter[Key],
+        setup: WorkerSetupPolicy,
     ) -> None:
         self._hub = hub
         self._odds = odds
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
-        self._cache = Cache(hub.facts, policy=policy)
+        self._cache = Cache(hub.facts, policy=policy, setup=setup)
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._reconciles = reconciles
         self._dispatches = policy.dispatcher
         self.metrics = Metrics(leading=lambda: True)
         client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
-        served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
+        served = {kind: kind.at(kind.versions[0]) for kind in self._cache.kinds}
         self._reconciler = Reconciler(
             self._cache,
             Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time),
@@ -138,7 +145,7 @@ class _Life:
     async def _list(self) -> None:
         """List every kind, and again every RELIST_SECONDS."""
         while True:
-            for kind in WATCHED_KINDS:
+            for kind in self._cache.kinds:
                 await asyncio.sleep(self._odds.event())
                 items, version = self._hub.items(kind)
                 await asyncio.sleep(self._odds.event())

@@ -10,7 +10,7 @@ from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.plan.diff import Apply, SetCondition
-from placement_lab.standins.multikueue.objects import deep_copy
+from placement_lab.standins.multikueue.objects import deep_copy, format_time
 from tests.support.builders import (
     NS,
     Raw,
@@ -67,6 +67,8 @@ class VirtualHub(MemoryHub):
         self.kept_events: dict[str, Raw] = {}
         self.writes: Counter[Kind] = Counter()
         """The controller's writes, but for events."""
+        self.on_apply: list[Callable[[Kind, Raw | None, Raw], None]] = []
+        """Called when the controller has applied an object: as it was, and as it is."""
         self.fitness: dict[str, Fitness] = {}
         """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
@@ -83,6 +85,8 @@ class VirtualHub(MemoryHub):
         super().__init__([*setup, *fleet], facts or HubFacts())
 
     def put(self, raw: Raw) -> None:
+        if kind_of(raw) == constants.MANIFEST_WORK:
+            raw["metadata"].setdefault("creationTimestamp", format_time(self.kueue.now))
         super().put(raw)
         self._notify("put", kind_of(raw), self.objects[id_of(raw)])
 
@@ -185,19 +189,45 @@ class VirtualHub(MemoryHub):
             self.kueue.workload(_job(name)) if kind == WORKLOAD else deep_copy(self.objects[kind, "", name])
         )
 
-    def delete(self, kind: Kind, name: str, uid: str | None, version: str | None) -> Raw:
-        before = self.objects.get((kind, "", name))
+    def delete(self, kind: Kind, name: str, namespace: str, uid: str | None, version: str | None) -> Raw:
+        before = self.objects.get((kind, namespace, name))
         if before is None:
             raise NotFound(f"no {kind} {name}", status=404)
         metadata = before["metadata"]
         if uid not in (None, metadata["uid"]) or version not in (None, "", metadata["resourceVersion"]):
             raise Conflict(f"another {kind} {name}", status=409)
-        del self.objects[kind, "", name]
+        done = self.remove(kind, name, namespace)
+        self._written(kind)
+        return done
+
+    def remove(self, kind: Kind, name: str, namespace: str = "") -> Raw:
+        """Delete an object, as soon as it has no finalizer."""
+        before = self.objects[kind, namespace, name]
+        if before["metadata"].get("finalizers"):
+            deleted = deep_copy(before)
+            deleted["metadata"].setdefault("deletionTimestamp", format_time(self.kueue.now))
+            self.put(deleted)
+            return deep_copy(deleted)
+        del self.objects[kind, namespace, name]
         self.version += 1
         self._notify("remove", kind, before)
         self._mirror(kind, name, before, None)
-        self._written(kind)
         return {"kind": "Status"}
+
+    def update(self, item: Raw, **fields: Raw) -> Raw:
+        """Write fields of an object that somebody has read. Raises Conflict if it has changed since."""
+        id_ = id_of(item)
+        before = self.objects.get(id_)
+        if before is None:
+            raise NotFound(f"no {id_}", status=404)
+        if before["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+            raise Conflict(f"{id_} has changed", status=409)
+        after = deep_copy(before) | {"metadata": before["metadata"] | fields.pop("metadata", {})} | fields
+        self.put(after)
+        if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
+            self.remove(*id_[::2], namespace=id_[1])
+            return after
+        return deep_copy(self.objects[id_])
 
     def take_event(self, body: Raw) -> Raw:
         name = body["metadata"]["name"]
@@ -218,12 +248,15 @@ class VirtualHub(MemoryHub):
                 self.struck()
 
     def _apply_object(self, kind: Kind, name: str, body: Raw) -> Raw:
-        before = self.objects.get((kind, "", name))
+        id_ = kind, str(body["metadata"].get("namespace", "")), name
+        before = self.objects.get(id_)
         if body["metadata"].get("uid") != (before["metadata"]["uid"] if before else None):
             raise Conflict(f"another {kind} {name}", status=409)
         self.act(Apply(kind, body, None))
-        after = self.objects[kind, "", name]
+        after = self.objects[id_]
         self._mirror(kind, name, before, after)
+        for listener in self.on_apply:
+            listener(kind, before, after)
         return after
 
     def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:

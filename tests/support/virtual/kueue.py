@@ -329,6 +329,7 @@ class VirtualKueue(VirtualWorkloads):
         match operation:
             case mk.CreateCopy(_, workload):
                 worker.copies.setdefault(name, self._born(of.deep_copy(workload)))
+                self._room_changed(where)
             case mk.DeactivateCopy(_, status) if name in worker.copies:
                 worker.copies[name] = worker.copies[name] | {"status": status}
                 self._room_changed(where)

@@ -10,7 +10,11 @@ from typing import Any
 from placement_ac.core.api.errors import Unavailable
 from placement_lab.standins import multikueue as mk
 from placement_lab.standins.multikueue import objects as of
+from tests.support.virtual.bare import BareWorker, QueueUse, own_use
 from tests.support.virtual.clock import Delays, Obj, VirtualClock
+
+QUEUE = "cluster-queue"
+"""The ClusterQueue of a worker that does not begin bare."""
 
 
 @dataclass
@@ -20,7 +24,8 @@ class VirtualWorker:
     `reachable`: by Kueue and by the controller.
 
     `frozen`: its API server is down, so its Kueue does nothing; running Jobs continue.
-    `known`: there is a MultiKueueCluster for it.
+    `known`: there is a MultiKueueCluster for it. `bare`: its objects, if it begins without any queue; they
+    say how many slots it has.
     """
 
     slots: int
@@ -32,6 +37,7 @@ class VirtualWorker:
     lost_since: float | None = None
     copies: dict[str, Obj] = field(default_factory=dict)
     jobs: dict[str, Obj] = field(default_factory=dict)
+    bare: BareWorker | None = None
 
 
 class VirtualWorkers(VirtualClock, ABC):
@@ -50,8 +56,12 @@ class VirtualWorkers(VirtualClock, ABC):
         self.max_copies: dict[str, int] = defaultdict(int)
         self.starts: dict[str, list[tuple[float, str]]] = defaultdict(list)
         self._sizes: dict[str, int] = defaultdict(lambda: 1)
-        self._used: dict[str, int] = {}
-        """Worker, by its first name → the slots that copies with quota use, as far as it is known."""
+        self._used: dict[str, QueueUse] = {}
+        """Worker, by its first name → what its Kueue counts, as far as it is known."""
+        self._queues: dict[str, str] = {}
+        """Job → its LocalQueue."""
+        self.on_use: list[Callable[[str], None]] = []
+        """Called with a worker whose jobs or quota have changed."""
         self._first_names: dict[str, str] = {}
 
     @abstractmethod
@@ -72,13 +82,31 @@ class VirtualWorkers(VirtualClock, ABC):
         """Stop the workers' ClusterQueues: they admit nothing new and keep reserved quota."""
         for name in workers:
             for one in self._names_of(name):
-                self.workers[one].held = True
+                self._set_held(one, True)
 
     def release(self, *workers: str) -> None:
         for name in workers:
             for one in self._names_of(name):
-                self.workers[one].held = False
+                self._set_held(one, False)
             self._wake_worker(name)
+
+    def _set_held(self, name: str, held: bool) -> None:
+        worker = self.workers[name]
+        worker.held = held
+        if worker.bare:
+            worker.bare.held = held
+            self.queues_changed(name)
+
+    def begin_bare(self, *workers: str) -> None:
+        """Take all queues from these workers."""
+        for name in workers:
+            bare = self.workers[name].bare = BareWorker(lambda: self.now, partial(self.use, name))
+            bare.on_change.append(lambda *_, name=name: self.queues_changed(name))
+
+    def queues_changed(self, worker: str) -> None:
+        """Let a worker's Kueue take in that a queue, a quota, or a job of its own has changed."""
+        self._room_changed(worker)
+        self._wake_worker(worker)
 
     def finish(self, name: str, worker: str | None = None) -> None:
         """Let the Job complete where it runs (`worker`: only there)."""
@@ -118,7 +146,7 @@ class VirtualWorkers(VirtualClock, ABC):
     def add_alias(self, worker: str, name: str) -> None:
         """Give a worker a second name, that of another MultiKueueCluster with the same credentials."""
         found = self.workers[worker]
-        self.workers[name] = VirtualWorker(found.slots, copies=found.copies, jobs=found.jobs)
+        self.workers[name] = VirtualWorker(found.slots, copies=found.copies, jobs=found.jobs, bare=found.bare)
         self.workers[name].known = self.workers[name].connected = False
         self._first_names[name] = worker
 
@@ -172,21 +200,44 @@ class VirtualWorkers(VirtualClock, ABC):
     def has_copy(self, name: str) -> set[str]:
         return {self.first_name(where) for where, one in self.workers.items() if name in one.copies}
 
-    def slots_used(self, where: str) -> int:
-        """Return the slots of a worker that copies with quota use."""
+    def use(self, where: str) -> QueueUse:
+        """Return what a worker's Kueue counts: the slots by ClusterQueue, the jobs by LocalQueue."""
         first = self.first_name(where)
         if first not in self._used:
-            copies = self.workers[where].copies.items()
-            self._used[first] = sum(self._sizes[name] for name, one in copies if mk.has_quota(one))
+            worker = self.workers[where]
+            gpus, reserving, pending = own_use(worker.bare.own.values() if worker.bare else ())
+            for name, copy in worker.copies.items():
+                queue = copy["metadata"]["namespace"], self._queues.get(name, "")
+                if mk.has_quota(copy):
+                    gpus[copy["status"]["admission"]["clusterQueue"]] += self._sizes[name]
+                    reserving[queue] += 1
+                elif not of.is_condition_true(copy, of.FINISHED):
+                    pending[queue] += 1
+            self._used[first] = QueueUse(gpus, reserving, pending)
         return self._used[first]
 
-    def slots_left(self, where: str) -> int:
-        """Return the slots of a worker that are free; 0 while it is held."""
+    def slots_used(self, where: str) -> int:
+        """Return the slots of a worker that are used by copies with quota, and by its own jobs."""
+        return sum(self.use(where).gpus.values())
+
+    def slots_left(self, where: str, queue: str = QUEUE) -> int:
+        """Return the free slots of a ClusterQueue on a worker; 0 while it is held."""
         worker = self.workers[where]
+        if worker.bare:
+            return worker.bare.room(queue)
         return 0 if worker.held else worker.slots - self.slots_used(where)
+
+    def queue_there(self, where: str, name: str) -> str:
+        """Return the ClusterQueue that is to admit a job on a worker, "" if there is none."""
+        bare, copy = self.workers[where].bare, self.workers[where].copies.get(name)
+        if bare is None or copy is None:
+            return QUEUE
+        return bare.cluster_queue_of(copy["metadata"]["namespace"], self._queues[name])
 
     def _room_changed(self, where: str) -> None:
         self._used.pop(self.first_name(where), None)
+        for listener in self.on_use:
+            listener(where)
 
     def _count(self, name: str) -> None:
         self.max_copies[name] = max(self.max_copies[name], len(self.running(name)))
@@ -195,6 +246,9 @@ class VirtualWorkers(VirtualClock, ABC):
 
     def _wake_worker(self, where: str) -> None:
         worker = self.workers[where]
+        if worker.bare and not worker.frozen:
+            worker.bare.admit_own()
+            self._room_changed(where)
         for name in list(dict.fromkeys([*worker.copies, *worker.jobs])):
             self.later(self._draw("worker"), partial(self._look_there, where, name))
 
@@ -222,11 +276,12 @@ class VirtualWorkers(VirtualClock, ABC):
         worker = self.workers[where]
         if worker.frozen:
             return
+        queue = self.queue_there(where, name)
         decision = mk.reconcile_copy(
             worker.copies.get(name),
             worker.jobs.get(name),
-            queue="cluster-queue",
-            room=self.slots_left(where) >= self._sizes[name],
+            queue=queue,
+            room=bool(queue) and self.slots_left(where, queue) >= self._sizes[name],
             now=self.now,
         )
         for operation in decision.operations:

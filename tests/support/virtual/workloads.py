@@ -69,7 +69,7 @@ class VirtualWorkloads(VirtualWorkers, ABC):
 
         `requests`: of its container; `slots`: how many of a worker's slots it takes.
         """
-        self._checks[name], self._sizes[name] = tuple(checks), slots
+        self._checks[name], self._sizes[name], self._queues[name] = tuple(checks), slots, queue
         job = self._born(mk.hub_job(name, NAMESPACE, queue, requests))
         job["spec"]["template"]["metadata"] = template or {}
         self._jobs[name] = job
@@ -206,6 +206,10 @@ class VirtualWorkloads(VirtualWorkers, ABC):
         self._put(name, workload)
 
     # Reading
+
+    def is_known(self, name: str) -> bool:
+        """Whether the hub has the Workload of a Job."""
+        return name in self._hub
 
     def placed(self, name: str) -> str:
         """Return status.clusterName, "" when it is not set."""
