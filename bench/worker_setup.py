@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from typing import Final
 import click
 
 from bench import scene
-from bench.processes import controller, cpu_seconds
+from bench.processes import controller, cpu_seconds, embedded
 from placement_ac.core.api import constants as api
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -79,10 +79,15 @@ def local_queue(name: str, cluster_queue: str) -> Object:
 
 
 def has_more(work: Object) -> bool:
-    """Whether OCM has applied the newest ManifestWork with the LocalQueue that was added."""
-    named = [manifest["metadata"]["name"] for manifest in work["spec"]["workload"]["manifests"]]
+    """Whether a ManifestWork has the LocalQueue that was added."""
+    manifests = work["spec"]["workload"]["manifests"]
+    return any(manifest["metadata"]["name"].startswith("more-") for manifest in manifests)
+
+
+def applied(work: Object) -> bool:
+    """Whether OCM has applied the newest ManifestWork."""
     conditions = (work.get("status") or {}).get("conditions") or ()
-    return any(name.startswith("more-") for name in named) and any(
+    return any(
         (one["type"], one["status"], one.get("observedGeneration"))
         == ("Applied", "True", work["metadata"]["generation"])
         for one in conditions
@@ -96,9 +101,14 @@ class Part:
     seconds: float
     writes: int
     cpu: float
+    written: float | None = None
+    """Seconds until the hub had all ManifestWorks; OCM's agents follow."""
 
     def figures(self) -> Object:
-        return {"seconds": round(self.seconds, 2), "writes": self.writes, "cpuSeconds": round(self.cpu, 2)}
+        figures = {"seconds": self.seconds, "writes": self.writes, "cpuSeconds": self.cpu}
+        if self.written is not None:
+            figures["secondsUntilWritten"] = self.written
+        return {name: round(figure, 2) for name, figure in figures.items()}
 
 
 def writes(hub: Hub) -> int:
@@ -115,13 +125,13 @@ def writes(hub: Hub) -> int:
 async def measure(clusters: int, rest: float = REST_SECONDS) -> Object:
     """Start everything, and return the figures; `rest`: for how many seconds the CPU at rest is measured."""
     groups = groups_of(clusters)
-    with tempfile.TemporaryDirectory() as folder, Hub() as hub, Hub() as worker:
+    with tempfile.TemporaryDirectory() as folder, Hub() as hub, embedded(Path(folder) / "worker") as worker:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(json.dumps(hub.kubeconfig()))
-        logins = {name: partial(login_to, worker) for part in groups.values() for name in part}
+        logins = {name: partial(Login, worker.kubeconfig) for part in groups.values() for name in part}
         with StandIns(lambda: login_to(hub), [partial(WorkAgents, logins=logins, poll=NEVER_SECONDS)]):
             async with Client(Login(kubeconfig)) as client:
-                await scene.create(client, *fleet(groups, json.dumps(worker.kubeconfig()).encode()))
+                await scene.create(client, *fleet(groups, worker.kubeconfig.read_bytes()))
                 began = time.monotonic()
                 with controller(kubeconfig, *OPTIONS) as process:
                     await until_listed(client, clusters)
@@ -140,10 +150,13 @@ async def measure(clusters: int, rest: float = REST_SECONDS) -> Object:
 async def another_queue(client: Client, hub: Hub, groups: Mapping[str, Sequence[str]], pid: int) -> Part:
     """Create a LocalQueue for each Placement, and wait until OCM has applied it on each worker."""
     began, before, cpu = time.monotonic(), writes(hub), cpu_seconds(pid)
-    await scene.create(client, *(local_queue(f"more-{name}", name) for name in groups))
     clusters = sum(map(len, groups.values()))
+    await scene.create(client, *(local_queue(f"more-{name}", name) for name in groups))
     await scene.until_listed(client, api.MANIFEST_WORK, lambda works: sum(map(has_more, works)) == clusters)
-    return Part(time.monotonic() - began, writes(hub) - before, cpu_seconds(pid) - cpu)
+    written = time.monotonic() - began
+    await scene.until_listed(client, api.MANIFEST_WORK, lambda works: all(map(applied, works)))
+    figures = Part(time.monotonic() - began, writes(hub) - before, cpu_seconds(pid) - cpu)
+    return replace(figures, written=written)
 
 
 async def until_listed(client: Client, clusters: int) -> None:

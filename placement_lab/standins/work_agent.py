@@ -8,9 +8,10 @@ The objects and the feedback are read again every `poll` seconds (OCM: 10 to 19)
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
-from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -89,6 +90,18 @@ class WorkAgents(StandIn):
 
     async def _client(self, cluster: str) -> Client:
         if cluster not in self._clients:
-            client = Client(self._logins[cluster](), field_manager=self.name)
+            client = _AgentClient(self._logins[cluster](), field_manager=self.name)
             self._clients[cluster] = await client.__aenter__()
         return self._clients[cluster]
+
+
+class _AgentClient(Client):
+    """Remembers what the worker serves, and asks only for what it does not know, like OCM's agent."""
+
+    _served: Mapping[Kind, Resource] = MappingProxyType({})
+
+    async def discover(self, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
+        wanted = tuple(kinds)
+        if unknown := [kind for kind in wanted if kind not in self._served]:
+            self._served = {**self._served, **await super().discover(unknown)}
+        return {kind: self._served[kind] for kind in wanted if kind in self._served}
