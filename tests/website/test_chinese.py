@@ -34,7 +34,7 @@ def test_a_page_in_chinese_has_all_of_the_english_page(name: str) -> None:
         pytest.param("troubleshooting.md", "`NameTaken`", "`NameUsed`", "tables", id="reason"),
         pytest.param("draining.md", "or `ClusterAdded` |", "|", "tables", id="event"),
         pytest.param(
-            "install.md", "| `probe` | `kueue.x-k8s.io` | `localqueues` |", "| a |", "tables", id="row"
+            "install.md", "| `default` | `kueue.x-k8s.io` | `localqueues` |", "| a |", "tables", id="row"
         ),
         pytest.param("install.md", "`--kueue-version`", "`--version-of-kueue`", "spans", id="setting"),
         pytest.param("draining.md", "less than 15 s", "less than 20 s", "numbers", id="number"),
