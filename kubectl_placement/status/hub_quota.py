@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
     SETUP_NAME,
 )
 from placement_ac.core.api.decode import manifest_work
-from placement_ac.core.api.fields import get_list, get_str
+from placement_ac.core.api.fields import get_dict, get_list, get_str
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts, worker_facts
@@ -153,9 +153,15 @@ def _sum(queues: Iterable[QueueFacts], resource: str) -> tuple[int, bool]:
 
 
 def _fix(dump: Dump, group: SharedQueues, resource: str, amount: int) -> str:
-    """Return the command that sets the quota; with several ClusterQueues or flavors an admin divides it."""
+    """Return the command that sets the quota; with several ClusterQueues or flavors an admin divides it.
+
+    Where Kueue has set effective quotas, the spec has no effect: look at what sets them.
+    """
     name = next(iter(group.on_hub))
     queue = dump.find(CLUSTER_QUEUE, name)
+    if orchestrator := get_dict(queue, "status", "effectiveQuotas", "orchestratorRef"):
+        kind = f"{get_str(orchestrator, 'kind').lower()}.{get_str(orchestrator, 'apiGroup')}"
+        return shlex.join(("kubectl", "get", kind, get_str(orchestrator, "name"), "-o", "yaml"))
     places = [
         f"/spec/resourceGroups/{at}/flavors/{number}/resources/{index}/nominalQuota"
         for at, part in enumerate(get_list(queue, "spec", "resourceGroups"))

@@ -38,7 +38,9 @@ def hub(gpus: str = "3", *, effective: str = "", **spec: Any) -> HubSetup:
             group["flavors"][0]["resources"] = [{"name": GPU, "nominalQuota": gpus}]
             if effective:
                 flavors = [{"name": "f", "resources": [{"name": GPU, "nominalQuota": effective}]}]
-                obj["status"] = {"effectiveQuotas": {"resourceGroups": [{"flavors": flavors}]}}
+                by = {"apiGroup": "kueue.x-k8s.io", "kind": "DynamicQuotaOrchestrator", "name": "gpus"}
+                quotas = {"orchestratorRef": by, "resourceGroups": [{"flavors": flavors}]}
+                obj["status"] = {"effectiveQuotas": quotas}
         if obj["kind"] == "MultiKueueConfig":
             obj["spec"] |= {"quotaManagement": spec.get("management", "Manual")}
     return HubSetup(HubView(dump_of(objects), Settings(), healthy.NOW))
@@ -133,6 +135,12 @@ def test_where_kueue_keeps_the_quota_nothing_is_compared() -> None:
 def test_the_effective_quota_of_the_hub_is_compared(gpus: str, effective: str, expected: int) -> None:
     found = warnings(hub(gpus, effective=effective), *(worker(one, "8") for one in THREE))
     assert len(found) == expected
+
+
+def test_where_an_effective_quota_is_wrong_the_fix_shows_what_sets_it() -> None:
+    setup = hub("24", effective="99")
+    [finding] = examine_fleet(Fleet(setup, tuple(InspectedWorker(setup, worker(one, "8")) for one in THREE)))
+    assert finding.fix == "kubectl get dynamicquotaorchestrator.kueue.x-k8s.io gpus -o yaml"
 
 
 def test_the_fix_sets_the_sum() -> None:
