@@ -46,7 +46,7 @@ SHARED = HubFacts(naming="{cluster}")
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 _OTHER_KINDS = (*CAPACITY_KINDS, *SETUP_KINDS, constants.ACCOUNT, constants.PERMISSION)
-KINDS = {kind.kind: kind._replace(only="") for kind in (*WATCHED_KINDS, *_OTHER_KINDS)}
+KINDS = {kind.kind: kind for kind in (*WATCHED_KINDS, *_OTHER_KINDS)}
 
 
 def uid_of(kind: Kind, name: str) -> str:
@@ -342,7 +342,8 @@ def world(
 def is_of(kind: Kind, raw: Raw) -> bool:
     """Whether a list of that kind contains the object."""
     found = raw["metadata"]
-    return kind._replace(only="") == kind_of(raw) and kind.only in ("", found["name"])
+    is_kind = kind._replace(only="") == kind_of(raw)._replace(only="")
+    return is_kind and kind.only in ("", found["name"])
 
 
 AnyAges = Mapping[Any, float]

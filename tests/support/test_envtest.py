@@ -73,7 +73,13 @@ def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
 def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], said: str) -> None:
     installed = f"{sys.prefix}/installed"
     done = subprocess.run(
-        [shutil.which("make") or "make", f"--old-file={installed}", f"VENV={sys.prefix}", target],
+        [
+            shutil.which("make") or "make",
+            f"--old-file={installed}",
+            f"VENV={sys.prefix}",
+            "WORKERS=1",
+            target,
+        ],
         cwd=ROOT,
         env={"PATH": str(tmp_path)} | given,
         capture_output=True,
