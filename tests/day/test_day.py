@@ -25,7 +25,7 @@ NOON: Final = 12.0
 HOURS: Final = 6.0
 MINUTE: Final = 60.0
 SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
-"""How many seeds are played; CI has time for one in each mode."""
+"""How many seeds are played; CI has time for one in each mode but the last."""
 
 
 def test_the_same_seed_gives_the_same_day() -> None:
