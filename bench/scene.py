@@ -225,9 +225,15 @@ async def until_listed(
     return found
 
 
-def is_active(item: Object) -> bool:
+def has_condition(item: Object, kind: str, **fields: object) -> bool:
+    """Whether a condition of that type is True; `fields` must be as given."""
+    wanted = {"type": kind, "status": "True", **fields}
     conditions = (item.get("status") or {}).get("conditions") or ()
-    return any((condition["type"], condition["status"]) == ("Active", "True") for condition in conditions)
+    return any(wanted.items() <= condition.items() for condition in conditions)
+
+
+def is_active(item: Object) -> bool:
+    return has_condition(item, "Active")
 
 
 async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:

@@ -86,12 +86,7 @@ def has_more(work: Object) -> bool:
 
 def applied(work: Object) -> bool:
     """Whether OCM has applied the newest ManifestWork."""
-    conditions = (work.get("status") or {}).get("conditions") or ()
-    return any(
-        (one["type"], one["status"], one.get("observedGeneration"))
-        == ("Applied", "True", work["metadata"]["generation"])
-        for one in conditions
-    )
+    return scene.has_condition(work, "Applied", observedGeneration=work["metadata"]["generation"])
 
 
 @dataclass(frozen=True, slots=True)
