@@ -10,10 +10,11 @@ from dataclasses import replace
 from kubectl_placement.hub.dump import Dump
 from placement_ac.config.policy import worker_setup_policy
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import ANNOTATION_TEMPLATE, CONFIG_MAP, MANIFEST_WORK
+from placement_ac.core.api.constants import CONFIG_MAP, MANIFEST_WORK
 from placement_ac.core.api.objects import Check
 from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
+from placement_ac.core.worker_setup.template import named_template
 
 
 def sets_up(dump: Dump, settings: Settings) -> bool:
@@ -34,8 +35,7 @@ def setup_policy(dump: Dump, settings: Settings, unknown: str) -> WorkerSetupPol
 def template_names(checks: Iterable[Check], settings: Settings) -> tuple[str, ...]:
     """Return the ConfigMaps in Kueue's namespace from which the queues on workers are made, by name."""
     default = settings.worker_setup_template
-    named = (one.meta.annotations.get(ANNOTATION_TEMPLATE, "").strip() for one in checks if one.ours)
-    return tuple(sorted({name or default for name in named} - {""}))
+    return tuple(sorted({named_template(check) or default for check in checks if check.ours} - {""}))
 
 
 def setup_unknown(dump: Dump, settings: Settings, templates: Iterable[str], *, read: bool) -> str:

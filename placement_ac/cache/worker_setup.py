@@ -9,12 +9,13 @@ from datetime import datetime
 
 from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.tables import Tables
-from placement_ac.core.api.constants import ANNOTATION_TEMPLATE, SETUP_NAME
+from placement_ac.core.api.constants import SETUP_NAME
 from placement_ac.core.api.objects import Check
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.inputs.state import Ages
 from placement_ac.core.inputs.worker_setup import HubClusterQueue, SetupUsage, WorkerSetupInputs
 from placement_ac.core.worker_setup.readiness import SetupState, setup_state
+from placement_ac.core.worker_setup.template import named_template
 
 
 class WorkerSetups:
@@ -108,7 +109,5 @@ class WorkerSetups:
 
     def _template_of(self, checks: Iterable[Check]) -> str:
         """Return the ConfigMap that one of these checks names, else that of the settings."""
-        named = (
-            check.meta.annotations.get(ANNOTATION_TEMPLATE, "").strip() for check in checks if check.ours
-        )
+        named = map(named_template, checks)
         return next(filter(None, named), self._tables.setup.template)

@@ -12,8 +12,15 @@ from typing import Any, Final
 
 import yaml
 
-from placement_ac.core.api.constants import CLUSTER_QUEUE, COHORT, KUEUE, RESOURCE_FLAVOR, TOPOLOGY
-from placement_ac.core.api.objects import ManagedCluster
+from placement_ac.core.api.constants import (
+    ANNOTATION_TEMPLATE,
+    CLUSTER_QUEUE,
+    COHORT,
+    KUEUE,
+    RESOURCE_FLAVOR,
+    TOPOLOGY,
+)
+from placement_ac.core.api.objects import Check, ManagedCluster
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.inputs.state import Body
 from placement_ac.core.safe_yaml import (
@@ -40,6 +47,11 @@ class TemplateProblem(Exception):
     def __init__(self, text: str, template: str = "") -> None:
         super().__init__(text)
         self.template = template
+
+
+def named_template(check: Check) -> str:
+    """Return the ConfigMap that a check of ours names as its template; "": none."""
+    return check.meta.annotations.get(ANNOTATION_TEMPLATE, "").strip() if check.ours else ""
 
 
 def rendered(text: str, cluster: ManagedCluster) -> list[Body]:
