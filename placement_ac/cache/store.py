@@ -110,7 +110,7 @@ class Cache:
         hub, provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
         by_kind = empty_tables(
-            source, provisioning, dispatches=self._policy.dispatcher, sets_up=setup.enabled
+            source, provisioning, dispatches=self._policy.judges_jobs, sets_up=setup.enabled
         )
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity)
         """The kinds that are watched."""

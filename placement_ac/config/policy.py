@@ -21,7 +21,7 @@ from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
+from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
@@ -77,11 +77,20 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
         dispatch_steps=dispatch_steps,
+        moves=_move_policy(settings),
         plugins=installed_plugins(),
         report_plugin_problem=PluginProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
+    )
+
+
+def _move_policy(settings: Settings) -> MovePolicy | None:
+    if not settings.moves:
+        return None
+    return MovePolicy(
+        settings.move_after, settings.move_margin, settings.moves_per_hour, settings.move_cooldown
     )
 
 
@@ -125,7 +134,7 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     """Return the PolicyRules that the hub's Kueue needs on a worker, and our dispatcher if it is on."""
     release, gates = kueue
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
-    ours = (rights.DISPATCHER.rule,) if settings.dispatcher else ()
+    ours = (rights.DISPATCHER.rule,) if settings.dispatcher or settings.moves else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *ours)))
 
 

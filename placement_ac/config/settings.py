@@ -188,6 +188,16 @@ class Settings(BaseModel):
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
+    moves: bool = False
+    """Send jobs that say they are movable back, to start again on a cluster that is better for them."""
+    move_after: Seconds = 300.0
+    """How long another cluster must have had room for a job before it is moved there."""
+    move_margin: float = Field(20.0, gt=0, le=100)
+    """How many points of the profile that cluster must be better."""
+    moves_per_hour: int = Field(12, ge=1, le=100)
+    """How many jobs of a check are moved in an hour at most."""
+    move_cooldown: Seconds = 3600.0
+    """The shortest time between two moves of the same job."""
     worker_timeout: Seconds = Field(5.0, gt=0)
     """How long a worker may take to answer."""
     access_providers: File | None = None

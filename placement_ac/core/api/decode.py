@@ -29,6 +29,7 @@ from placement_ac.core.api.constants import (
     LABEL_CLUSTER,
     LABEL_CLUSTER_SET,
     LABEL_MANAGER,
+    MOVED_FROM,
     OCM_MANAGER,
     SENT_AGAIN,
     SENT_BACK,
@@ -67,7 +68,7 @@ KEPT_BYTES: Final = 200_000
 """About the most that is kept of an object of which a part that others write without a limit is kept."""
 ENTRY_BYTES: Final = 100
 """The bytes that an entry of a mapping takes besides its text."""
-_SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN)))
+_SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -333,7 +334,8 @@ def workload(raw: Obj) -> objects.Workload:
         nominated=tuple(map(sys.intern, status.nominated_cluster_names)),
         active=get_value(raw, "spec", "active") is not False,
         finished=conditions.get("Finished", False),
-        sent_back_from=sys.intern(sent_back[1] or sent_back[2]) if sent_back else "",
+        sent_back_from=sys.intern(sent_back[sent_back.lastindex or 1]) if sent_back else "",
+        moved=bool(sent_back and sent_back[3]),
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
         quota_since=parse_time(times["QuotaReserved"]) if has_quota else None,
     )

@@ -14,6 +14,8 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
+    ANNOTATION_MOVABLE,
+    ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     ANNOTATION_PLACEMENT_NAMESPACE,
     ANNOTATION_UNLIST,
@@ -182,6 +184,8 @@ class Workload:
     finished: bool
     sent_back_from: str = ""
     """The cluster from which we sent it back, if that was its last eviction."""
+    moved: bool = False
+    """Whether that was a move."""
     evicted_at: datetime | None = None
     """When its last eviction was, or a little later."""
     quota_since: datetime | None = None
@@ -193,6 +197,11 @@ class Workload:
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
+
+    @property
+    def movable(self) -> bool:
+        """Whether it may be sent back while it runs, by its own words."""
+        return (ANNOTATION_MOVABLE, "true") in self.job.annotations
 
     @property
     def label(self) -> str:
@@ -286,6 +295,11 @@ class KueueObject(WritableObject):
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
     """The kind and name in a MultiKueueCluster's spec, in any version; ("", ""): none."""
+
+    @property
+    def moves(self) -> str:
+        """The annotation of the moves that count."""
+        return self.meta.annotations.get(ANNOTATION_MOVES, "") if self.ours else ""
 
     @property
     def placement_in_use(self) -> str:

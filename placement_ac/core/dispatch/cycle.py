@@ -51,6 +51,19 @@ class Ranking(NamedTuple):
     refusals: Refusals
 
 
+class Comparison(NamedTuple):
+    """The cluster that runs a job, as it would be without the job, and the others."""
+
+    points: float
+    """0 if it is not among those that get jobs."""
+    has_room: bool
+    """Whether it may take the job again."""
+    others: Mapping[str, float]
+    """MultiKueueClusters that fit the job and have room for it now → their points."""
+    unknown: frozenset[str]
+    """Those of which it is not known whether they have room."""
+
+
 class DispatchCycle:
     """Ranks the clusters for one job after the other; each knows the nominations of those before it.
 
@@ -119,7 +132,29 @@ class DispatchCycle:
 
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""
-        return (self._scores["Headroom"].rate(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
+        return (self._room(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
+
+    def _room(self, job: Workload, cluster: Cluster) -> float | None:
+        return self._scores["Headroom"].rate(job, cluster)
+
+    def compare(self, job: Workload, profile: Profile, name: str) -> Comparison:
+        """Compare the cluster that runs the job with the others."""
+        refusals, own = self.refusals(job, profile), self._clusters.get(name)
+        rooms = {
+            other: self._room(job, cluster)
+            for other, cluster in self._clusters.items()
+            if other != name and other not in refusals
+        }
+        have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
+        others = {other: self._total(job, self._clusters[other], profile) for other in have_room}
+        unknown = frozenset(other for other, room in rooms.items() if room is None)
+        if own is None or name in refusals:
+            return Comparison(0.0, own is None, others, unknown)
+        left = own.without(job)
+        room = self._room(job, left)
+        return Comparison(
+            self._total(job, left, profile), room is None or room >= ROOM_POINTS, others, unknown
+        )
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.

@@ -4,7 +4,7 @@ The quota of a worker that is free, less what this hub's Workloads ask for that 
 Pure. Amounts are in thousandths.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.queue_facts import FlavorQuota, Queue, QueueFacts
@@ -32,15 +32,28 @@ class FreeQuota:
 
     def add(self, workload: Workload) -> None:
         """Take in that a Workload comes: each podSet in the first flavor with room for it, as Kueue does."""
+        for flavors, asked in self._asked(workload):
+            _reserve(flavors, _flavor_for(flavors, asked), asked)
+
+    def remove(self, workload: Workload) -> None:
+        """Take in that a Workload leaves: each podSet the first flavor in which so much is reserved."""
+        for flavors, asked in self._asked(workload):
+            holds = (at for at, flavor in enumerate(flavors) if flavor.reserved >= asked)
+            if (chosen := next(holds, None)) is not None:
+                _reserve(flavors, chosen, -asked)
+
+    def _asked(self, workload: Workload) -> Iterator[tuple[Free, int]]:
+        """Yield the flavors of each resource that a Workload asks for, and how much."""
         queue = workload.meta.namespace, workload.job.queue
-        if queue not in self._queues:
-            return
-        free = self.of(queue)
+        free = self.of(queue) if queue in self._queues else {}
         for podset in workload.job.requests:
             for resource, asked in podset:
                 if flavors := free.get(resource):
-                    chosen = _flavor_for(flavors, asked)
-                    flavors[chosen] = flavors[chosen]._replace(reserved=flavors[chosen].reserved + asked)
+                    yield flavors, asked
+
+
+def _reserve(flavors: Free, chosen: int, asked: int) -> None:
+    flavors[chosen] = flavors[chosen]._replace(reserved=flavors[chosen].reserved + asked)
 
 
 def _flavor_for(flavors: Free, asked: int) -> int:

@@ -99,6 +99,18 @@ def ignore_plugin_problem(plugin: str, problem: str) -> None:
     """Report the problem of a filter or score to nobody."""
 
 
+class MovePolicy(NamedTuple):
+    """When movable jobs are moved. Times are in seconds."""
+
+    after: float = 300.0
+    """How long another cluster must have had room for a job."""
+    margin: float = 20.0
+    """How many points of the profile it must be better."""
+    per_hour: int = 12
+    cooldown: float = 3600.0
+    """The shortest time between two moves of one job."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
     """The settings for removal, order, dispatching and warnings. Times are in seconds."""
@@ -128,6 +140,8 @@ class PlacementPolicy:
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
     dispatch_steps: int | None = None
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
+    moves: MovePolicy | None = None
+    """None: no job is moved."""
     plugins: Mapping[str, Any] = field(default_factory=dict)
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
@@ -136,6 +150,11 @@ class PlacementPolicy:
     """How long before credentials expire an event warns of it."""
     probe: bool = False
     """Whether clusters are probed before they are listed."""
+
+    @property
+    def judges_jobs(self) -> bool:
+        """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
+        return self.dispatcher or self.moves is not None
 
 
 class SinceKind(StrEnum):
@@ -171,6 +190,8 @@ class SinceKind(StrEnum):
     JUDGED = auto()  # uid of a Workload that was judged, while there are too many for one plan; how often
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
+    IN_STEP = auto()  # the list on the hub is as planned
+    HAS_ROOM = auto()  # a MultiKueueCluster that has room for movable jobs; a number for what they ask for
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
@@ -319,6 +340,8 @@ class FleetState:
     """Cluster → the result of its last probe."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cluster → what is to be said of its queues, if we set up workers."""
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Cluster → why no new job is sent there: jobs keep failing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +403,8 @@ class WantedConfig(NamedTuple):
     """NAMESPACE/UID of the Placement in use, where several namespaces may have one of its name."""
     is_recorded: bool = True
     """Whether this need not be written: a restart chooses the same Placement."""
+    moves: str = ""
+    """The annotation of the moves that count; "": it need not be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,6 +436,15 @@ class EventIntent:
     """Reason and message of the event on each of them."""
     change: ListChange | None = None
     """The change of the list that it is about, as data."""
+
+
+class BegunMove(NamedTuple):
+    """A job that is sent back to move to another cluster."""
+
+    workload: Workload
+    cause: str
+    message: str
+    """Of its entry `Retry`: from where, why, and which move of how many it is."""
 
 
 class WantedCapacity(NamedTuple):
@@ -458,6 +492,9 @@ class Plan:
     """The Workloads that the gate holds, by check and by the clusters that leave."""
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
+    moves: tuple[BegunMove, ...] = ()
+    moves_left: Mapping[str, int] = field(default_factory=dict)
+    """Check → how many jobs may still be moved in this hour; empty: none is ever moved."""
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()

@@ -13,6 +13,7 @@ from typing import ClassVar
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     CAPACITY_PROVIDER,
     CONDITION_ACTIVE,
@@ -247,12 +248,17 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     if observed and is_same(observed, labels, wanted.owners, spec):
         annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
         same = annotation == draining if draining else not observed.applied_fields.draining
+        same = same and wanted.moves in ("", observed.moves)
         if same and (wanted.is_recorded or observed.placement_in_use == wanted.placement):
             return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
     if observed:  # what was decided on an old list must not come after what another leader has decided
         body["metadata"]["resourceVersion"] = observed.meta.resource_version
-    annotations = {ANNOTATION_DRAINING: draining, ANNOTATION_PLACEMENT: wanted.placement}
+    annotations = {
+        ANNOTATION_DRAINING: draining,
+        ANNOTATION_MOVES: wanted.moves,
+        ANNOTATION_PLACEMENT: wanted.placement,
+    }
     if given := {key: value for key, value in annotations.items() if value}:
         body["metadata"]["annotations"] = given
     return Apply(MULTIKUEUE_CONFIG, body, observed)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, Workload
-from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
+from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
@@ -75,6 +75,10 @@ class JobFit:
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
         return self._cycle.has_room(workload, name)
+
+    def compare(self, workload: Workload, name: str) -> Comparison:
+        """Compare the MultiKueueCluster that runs the Workload with the others."""
+        return self._cycle.compare(workload, self.profile(workload), name)
 
     def shortage(self, workload: Workload) -> tuple[str, str]:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""

@@ -17,6 +17,7 @@ from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Since, Snapshot
+from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
 from placement_ac.core.plan.targets import TargetClusters
@@ -70,8 +71,8 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        number = snapshot.policy.step_size if case.due else case.withdrawn
-        new = _best(fit, workload, more)[:number] if more and number and not is_awaiting else []
+        number = case.number(snapshot.policy.step_size)
+        new = _best(fit, case)[:number] if more and number and not is_awaiting else []
         wanted = (*case.kept, *new)[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
@@ -108,7 +109,7 @@ def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:
     if all(entry.message.startswith(where) for entry in entries):
         return ""
     next_round = snapshot.now + timedelta(seconds=max(case.left, 0.0))
-    goes_on = bool(case.more) and bool(_best(fit, workload, case.more))
+    goes_on = bool(case.more) and bool(_best(fit, case))
     then = f"next round at {next_round:%H:%M:%SZ}" if goes_on else "no other cluster fits"
     return f"{where}at {snapshot.now:%H:%M:%SZ}, {what}; {then}"
 
@@ -130,13 +131,21 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
     return about | fit.askable(case.workload, there)
 
 
-def _best(fit: JobFit, workload: Workload, more: frozenset[str]) -> list[str]:
+def _best(fit: JobFit, case: "_Case") -> list[str]:
     """Return the clusters for the next round, best first.
 
-    A Workload that still waits after a round goes first to the clusters that have room for it now.
+    A Workload that still waits after a round goes first to the clusters that have room for it now, and so
+    does one that is moved: it goes back only if after a round no other cluster has room, or if none fits it.
     """
-    order = [name for name in fit.ranking(workload).order if name in more]
-    return sorted(order, key=lambda name: not fit.has_room(workload, name)) if workload.nominated else order
+    workload = case.workload
+    order = [name for name in fit.ranking(workload).order if name in case.more]
+    if not workload.nominated and case.moved_from is None:
+        return order
+    order.sort(key=lambda name: not fit.has_room(workload, name))
+    others = [name for name in order if name != case.moved_from]
+    if not workload.nominated or (others and fit.has_room(workload, others[0])):
+        return others or order
+    return order
 
 
 class _Case(NamedTuple):
@@ -151,6 +160,8 @@ class _Case(NamedTuple):
     """Of its round."""
     left: float
     """Seconds until its next round."""
+    moved_from: str | None = None
+    """The MultiKueueCluster that its last move left ("": not listed any more), within the cooldown."""
 
     @property
     def due(self) -> bool:
@@ -160,6 +171,12 @@ class _Case(NamedTuple):
     def withdrawn(self) -> int:
         """How many of its nominations end now: others take their places, and the round goes on."""
         return max(len(self.workload.nominated) - len(self.kept), 0)
+
+    def number(self, step_size: int) -> int:
+        """Return to how many clusters it is nominated anew; the target of a move is nominated alone."""
+        if self.moved_from is not None and not self.workload.nominated:
+            return 1
+        return step_size if self.due else self.withdrawn
 
     @property
     def is_new(self) -> bool:
@@ -173,13 +190,22 @@ class _Case(NamedTuple):
 
 
 def _cases(snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
-    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
-    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
+    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.releases)
+    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.releases)
+    moved = _moved(snapshot, targets)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         kept = _kept(snapshot, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
         more = eligible.difference(kept) if _may_be_dispatched(snapshot, workload) else frozenset[str]()
-        yield _Case(workload, tuple(kept), more, round_since(workload), round_left(snapshot, workload))
+        left = round_left(snapshot, workload)
+        yield _Case(workload, tuple(kept), more, round_since(workload), left, moved.get(uid))
+
+
+def _moved(snapshot: Snapshot, targets: TargetClusters) -> Mapping[str, str]:
+    """Return uid → the MultiKueueCluster that its move left, for each Workload whose cooldown lasts."""
+    history = move_history(snapshot)
+    moves = history.cooling if history else {}
+    return {uid: targets.listed.get(move.cluster, "") for uid, move in moves.items()}
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

@@ -40,6 +40,7 @@ from placement_ac.core.plan.event_intents import (
     unusable_clusters,
 )
 from placement_ac.core.plan.job_fit import JobFit, job_fit
+from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -98,8 +99,18 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     fit = None if paused else job_fit(snapshot, targets)
     nominations = nominate(snapshot, targets, fit)
     refused = refused_checks(snapshot)
+    moves = Moving() if paused else moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects))
+    if objects.config and moves.plan.record:
+        objects = objects._replace(config=objects.config._replace(moves=moves.plan.record))
     context = AnswerContext(
-        verdict, ready, drain, fit, nominations.awaiting, nominations.waiting_for_room, refused
+        verdict,
+        ready,
+        drain,
+        fit,
+        nominations.awaiting,
+        nominations.waiting_for_room,
+        {move.workload.meta.uid: move.message for move in moves.plan.begun},
+        refused,
     )
     answers = answer_workloads(snapshot, context)
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
@@ -111,7 +122,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking, capacity),
+        *(provisioned, nominations.questions, connections, lacking, capacity, moves),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -132,21 +143,28 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         check_state_updates=answers.updates,
         held=held_workloads(snapshot, context),
         nominations=nominations.nominations,
+        moves=moves.plan.begun,
+        moves_left=moves.plan.left,
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
-        ask_for_copies=drain.ask_for_copies,
+        ask_for_copies=tuple(dict.fromkeys((*drain.ask_for_copies, *moves.plan.ask_for_copies))),
         capacities=capacity.wanted,
-        ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask))),
+        ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask, *moves.questions.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking.events),
+            *(*connections.events, *expiry.events, *lacking.events, *moves.plan.events),
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
+
+
+def _is_in_step(snapshot: Snapshot, objects: TargetObjects) -> bool:
+    """Whether the list on the hub is the planned one, in whichever order."""
+    return objects.config is not None and set(snapshot.objects.listed) == set(objects.config.clusters)
 
 
 def _capacity(

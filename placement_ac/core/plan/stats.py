@@ -28,6 +28,8 @@ class PlacementStats:
     held: tuple[HeldWorkloads, ...] = ()
     connected: Mapping[str, bool] = field(default_factory=dict)
     """Listed clusters → whether Kueue is connected."""
+    moves_left: Mapping[str, int] = field(default_factory=dict)
+    """Check → how many jobs may still be moved in this hour."""
     unfit: int = 0
     """Workloads with quota that no cluster fits (our dispatcher)."""
     refusals: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +54,7 @@ def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
         drain_states=wanted.drain_states,
         held=wanted.held,
         connected=dict(_connected(snapshot)),
+        moves_left=wanted.moves_left,
         unfit=len(wanted.unfit),
         refusals=wanted.refusals,
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.constants import (
+    MOVED_FROM,
     NO_CLUSTER_FITS,
     PENDING,
     READY,
@@ -21,6 +22,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
+from placement_ac.core.draining.state import DrainStep
 from placement_ac.core.inputs.state import CheckStateUpdate, Since, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.selection.selection import soonest
@@ -43,6 +45,8 @@ class AnswerContext:
     """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a nominated Workload that waits on full clusters → the message that says so."""
+    moves: Mapping[str, str] = field(default_factory=dict)
+    """Uid of a Workload that is moved → the message that says so."""
     refused: Mapping[str, Verdict] = field(default_factory=dict)
     """Checks that have a verdict of their own → this verdict: no Workload is dispatched by them."""
 
@@ -89,10 +93,17 @@ def our_entries(snapshot: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckSt
 
 def _check_state_updates(snapshot: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield the entries that differ from the observed ones."""
-    sent_back = {w.meta.uid: step.cluster for step in context.drain.steps for w in step.send_back}
+    drain = context.drain
+    again = {w.meta.uid: _moved_again(step) for step in drain.moved_from for w in step.send_back}
+    leaving = {w.meta.uid: SENT_BACK.format(step.cluster) for step in drain.steps for w in step.send_back}
+    sent_back = {**context.moves, **again, **leaving}
     for workload, entry in our_entries(snapshot):
         if update := _update(snapshot, context, workload, entry, sent_back):
             yield update
+
+
+def _moved_again(step: DrainStep) -> str:
+    return f"{MOVED_FROM.format(step.cluster)} of a move, and Kueue has not recorded the copy that it left"
 
 
 def _without_cluster(snapshot: Snapshot, context: AnswerContext) -> frozenset[Since]:
@@ -157,7 +168,7 @@ def _taken_back(
     """Return the answer to a Workload that leaves a cluster, lost its quota at the gate, or is stuck."""
     uid = workload.meta.uid
     if uid in sent_back and entry.state != RETRY:
-        return CheckStateUpdate(workload, entry.check, RETRY, SENT_BACK.format(sent_back[uid]))
+        return CheckStateUpdate(workload, entry.check, RETRY, sent_back[uid])
     is_unplaced = not (workload.has_quota or workload.cluster)
     if entry.state == READY and is_unplaced and context.drain.gate_message:
         return CheckStateUpdate(workload, entry.check, PENDING, context.drain.gate_message)
@@ -215,7 +226,7 @@ def awaited_clusters(drain: DrainPlan, workload: Workload) -> tuple[str, ...]:
 
 
 def _is_made_ready(drain: DrainPlan, workload: Workload) -> bool:
-    return any(workload in step.make_ready for step in drain.steps)
+    return any(workload in step.make_ready for step in drain.releases)
 
 
 def _give_quota_back(

@@ -1,0 +1,100 @@
+"""
+The moves of the last hour, or of the cooldown: what the budget has left, and which jobs must not move again.
+
+Pure. An annotation of the MultiKueueConfig holds them, and is written before a job is sent back. So neither a
+restart nor the end of a job gives a budget back, and no move is counted too late.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final, Literal, NamedTuple, get_args
+
+from placement_ac.core.api.constants import BUDGET_SECONDS
+from placement_ac.core.api.fields import format_time, parse_time
+from placement_ac.core.inputs.state import MovePolicy, Snapshot
+
+Cause = Literal["drain", "quarantine", "better"]
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+"""In the order in which jobs are moved."""
+
+
+class Move(NamedTuple):
+    """One move of a job."""
+
+    check: str
+    uid: str
+    """Of the Workload."""
+    cluster: str
+    """The cluster that it leaves."""
+    target: str
+    """The cluster that was best for it then."""
+    cause: Cause
+    at: datetime
+
+    def __str__(self) -> str:
+        """Return the entry in the annotation."""
+        return f"{':'.join(self[:5])}={format_time(self.at)}"
+
+
+def parse_moves(text: str) -> Iterator[Move]:
+    """Yield the moves in an annotation; an entry that cannot be read is left out."""
+    for entry in text.split(",") if text else ():
+        fields, _, time = entry.partition("=")
+        parts, at = fields.split(":"), parse_time(time)
+        if len(parts) == 5 and at and (cause := next((c for c in CAUSES if c == parts[4]), None)):
+            yield Move(parts[0], parts[1], parts[2], parts[3], cause, at)
+
+
+@dataclass(frozen=True)
+class MoveHistory:
+    """The moves that count, the latest last."""
+
+    moves: tuple[Move, ...]
+    policy: MovePolicy
+    now: datetime
+
+    def age(self, move: Move) -> float:
+        return (self.now - move.at).total_seconds()
+
+    def in_budget(self, check: str) -> list[Move]:
+        """Return the moves of a check that its budget counts."""
+        return [move for move in self.moves if move.check == check and self.age(move) < BUDGET_SECONDS]
+
+    def left(self, check: str) -> int:
+        """Return how many jobs of a check may still be moved in this hour."""
+        return max(self.policy.per_hour - len(self.in_budget(check)), 0)
+
+    def free_at(self, check: str) -> datetime:
+        """Return when a spent budget has something left again."""
+        counted = self.in_budget(check)
+        return counted[len(counted) - self.policy.per_hour].at + timedelta(seconds=BUDGET_SECONDS)
+
+    def last_of(self, check: str) -> Move | None:
+        return next((move for move in reversed(self.moves) if move.check == check), None)
+
+    @cached_property
+    def cooling(self) -> Mapping[str, Move]:
+        """Uid of a Workload that must not be moved again yet → its last move."""
+        return {move.uid: move for move in self.moves if self.age(move) < self.policy.cooldown}
+
+    def extended(self, new: Iterable[Move], alive: Collection[str]) -> str:
+        """Return the annotation with new moves, without those that count for nothing any more.
+
+        `alive`: the uids of unfinished Workloads; the cooldown of others does not matter.
+        """
+        kept = [
+            move
+            for move in self.moves
+            if self.age(move) < BUDGET_SECONDS or (move.uid in alive and self.cooling.get(move.uid) == move)
+        ]
+        return ",".join(map(str, (*kept, *new)))
+
+
+def move_history(snapshot: Snapshot) -> MoveHistory | None:
+    """Return the moves that the hub knows of; None: no job is moved."""
+    config, policy = snapshot.objects.config, snapshot.policy.moves
+    if policy is None:
+        return None
+    return MoveHistory(tuple(parse_moves(config.moves if config else "")), policy, snapshot.now)

@@ -1,0 +1,71 @@
+"""
+Which jobs of a Placement are moved now: gives `core.moves` the clusters, and asks workers for their queues.
+
+Pure. Workers are asked only while a movable job runs.
+"""
+
+from typing import NamedTuple
+
+from placement_ac.core.draining.state import DrainState
+from placement_ac.core.inputs.state import Since, Snapshot
+from placement_ac.core.moves.candidates import Fleet
+from placement_ac.core.moves.history import Cause, MoveHistory, move_history
+from placement_ac.core.moves.planning import MovePlan, plan_moves
+from placement_ac.core.plan.fact_questions import FactQuestions, fact_questions
+from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.nomination import eligible_clusters
+from placement_ac.core.plan.targets import TargetClusters
+
+
+class Moving(NamedTuple):
+    """The moves of a Placement, and the workers that are asked for their queues."""
+
+    plan: MovePlan = MovePlan()
+    questions: FactQuestions = FactQuestions()
+
+    @property
+    def lasting(self) -> frozenset[Since]:
+        return self.plan.lasting | self.questions.lasting
+
+    @property
+    def requeue_after(self) -> float | None:
+        return self.questions.requeue_after
+
+
+def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, in_step: bool) -> Moving:
+    """Return the moves; `fit` knows the nominations of this plan, None: Kueue's own dispatcher nominates.
+
+    `in_step`: whether the list on the hub is as planned.
+    """
+    history = move_history(snapshot)
+    if history is None:
+        return Moving()
+    fit = fit or JobFit(snapshot, targets)
+    fleet = _fleet(snapshot, targets, history, fit)
+    movable = [workload for workload in snapshot.workloads if workload.cluster and workload.movable]
+    asked = {name for job in movable[:1] for name in fit.askable(job, fleet.clusters)}
+    return Moving(
+        plan_moves(fleet, in_step=in_step, mass_loss=bool(targets.mass_loss.held)),
+        fact_questions(snapshot, asked),
+    )
+
+
+def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fit: JobFit) -> Fleet:
+    names = {name: cluster for cluster, name in targets.listed.items()}
+    quarantined = {name for name, cluster in names.items() if cluster in snapshot.fleet.quarantined}
+    emptied: dict[str, tuple[Cause, str]] = dict.fromkeys(
+        quarantined, ("quarantine", "jobs keep failing there")
+    )
+    steps = targets.drain.steps
+    draining = {step.name for step in steps if step.state is DrainState.RUNNING and step.drains}
+    emptied |= dict.fromkeys(draining, ("drain", "it drains"))
+    return Fleet(
+        snapshot,
+        history,
+        targets.workloads,
+        fit.compare,
+        names,
+        eligible_clusters(snapshot, targets) - emptied.keys(),
+        emptied,
+        frozenset(step.name for step in steps) - draining,
+    )
