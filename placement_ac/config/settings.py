@@ -192,7 +192,7 @@ class Settings(BaseModel):
     """Send jobs that say they are movable back, to start again on a cluster that is better for them."""
     move_after: Seconds = 300.0
     """How long another cluster must have had room for a job before it is moved there."""
-    move_margin: float = Field(20.0, gt=0, le=100)
+    move_margin: int = Field(20, ge=1, le=100)
     """How many points of the profile that cluster must be better."""
     moves_per_hour: int = Field(12, ge=1, le=100)
     """How many jobs of a check are moved in an hour at most."""
