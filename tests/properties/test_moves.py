@@ -1,0 +1,187 @@
+"""
+Moves with a budget, the whole controller on the virtual clock: must not run twice, must end, must balance.
+
+Run the stories long by hand: `MOVES_EXAMPLES=500 pytest tests/properties/test_moves.py --timeout 0`.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy
+from tests.support.virtual.hub import object_of
+from tests.support.virtual.loop import play
+from tests.support.virtual.moving_fleet import MovingFleet
+
+EXAMPLES: Final = int(os.environ.get("MOVES_EXAMPLES", "0"))
+MINUTE, HOUR = 60.0, 3600.0
+PROFILES: Final = ("ranked", "spread", "headroom", "headroom,Spread=1")
+POLICY: Final = PlacementPolicy(
+    retention=60.0, loss_grace=0.0, dispatcher=True, unlist_after=HOUR, dispatch_profile="headroom"
+)
+
+
+def moves_in_an_hour(fleet: MovingFleet) -> int:
+    """The most moves in any hour."""
+    times = [move.at for move in fleet.moved]
+    return max((sum(0 <= other - at < HOUR for other in times) for at in times), default=0)
+
+
+def returned(fleet: MovingFleet, cooldown: float) -> list[str]:
+    """The jobs that came back to a cluster within the cooldown after they had left it for another."""
+    back = []
+    for move in fleet.moved:
+        after = [(at, where) for at, where in fleet.placed[move.job] if at > move.at]
+        # Where the copy was left behind, it is recorded again before the job has run anywhere else.
+        if any(where == move.left and at - move.at < cooldown for at, where in after[1:]):
+            back.append(move.job)
+    return back
+
+
+def happen(fleet: MovingFleet, chance: random.Random, names: list[str], *, crashes: bool) -> None:
+    """Let something happen to jobs or clusters."""
+    cluster = chance.choice(fleet.clusters)
+    what = chance.choice(("submit", "submit", "submit", "resize", "select", "hold", "crash", "evict"))
+    if what == "submit" and len(names) < 12:
+        names.append(f"j{len(names)}")
+        movable = chance.random() < 0.7
+        fleet.submit(
+            names[-1],
+            chance.choice((300.0, 1800.0, 9 * HOUR)),
+            movable=movable,
+            gpus=chance.choice((1, 1, 2)),
+        )
+    elif what == "resize":
+        fleet.resize(cluster, chance.choice((1, 2, 4, 8)))
+    elif what == "select":
+        fleet.hub.select(sorted(chance.sample(fleet.clusters, chance.randint(2, 4))), edited=True)
+    elif what == "hold":
+        fleet.kueue.hold(object_of(cluster))
+        fleet.kueue.later(chance.choice((60.0, 900.0)), lambda: fleet.kueue.release(object_of(cluster)))
+    elif what == "crash" and crashes:
+        fleet.controller.crash(chance.choice((0.1, 3.0, 20.0)), chance.randrange(4))
+    elif what == "evict" and names and fleet.kueue.is_known(name := chance.choice(names)):
+        fleet.kueue.evict(name)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("dispatcher", [True, False], ids=["ours", "AllAtOnce"])
+@settings(
+    max_examples=EXAMPLES or 12,
+    derandomize=not EXAMPLES,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    seed=st.integers(0, 9999),
+    profile=st.sampled_from(PROFILES),
+    per_hour=st.sampled_from((1, 3, 12)),
+    after=st.sampled_from((0.0, 60.0, 300.0)),
+    cooldown=st.sampled_from((1200.0, HOUR)),
+    left_behind=st.sampled_from((1 / 8, 0.5)),
+)
+def test_moves_keep_to_the_budget_and_end_and_no_job_runs_twice(
+    dispatcher: bool,
+    seed: int,
+    profile: str,
+    per_hour: int,
+    after: float,
+    cooldown: float,
+    left_behind: float,
+) -> None:
+    policy = replace(
+        POLICY,
+        dispatcher=dispatcher,
+        unlist_after=HOUR if dispatcher else 0.0,
+        dispatch_profile=profile,
+        moves=MovePolicy(after, 20.0, per_hour, cooldown),
+    )
+    chance = random.Random(seed)
+    fleet = MovingFleet(seed, dict(zip("abcd", (4, 4, 2, 8), strict=True)), policy, left_behind=left_behind)
+
+    async def story() -> None:
+        names: list[str] = []
+        fleet.start("a", "b", "c")
+        for _ in range(40):
+            happen(fleet, chance, names, crashes=True)
+            await asyncio.sleep(chance.choice((0.3, 2.0, 20.0, 90.0, 400.0)))
+        calm = fleet.now
+        await asyncio.sleep(3 * HOUR)
+        assert [move for move in fleet.moved if move.at > calm + HOUR + MINUTE] == []
+
+    play(fleet.kueue, story())
+    assert fleet.ran_twice() == []
+    assert moves_in_an_hour(fleet) <= per_hour
+    assert {move.job for move in fleet.moved} <= fleet.movable
+    assert returned(fleet, cooldown) == []
+
+
+# -- five workers with 200 jobs: one degrades to half its GPUs, another one is added
+
+GPUS: Final = dict.fromkeys("abcdef", 41)
+JOBS: Final = 200
+TROUBLE: Final = 10 * MINUTE
+"""When a degrades and f is added."""
+LONG_JOB: Final = 5 * HOUR
+"""Jobs of ten minutes would have left the degraded cluster by themselves after ten minutes."""
+
+
+def rebalanced(
+    policy: PlacementPolicy, hours: float, until: Callable[[MovingFleet], bool]
+) -> tuple[MovingFleet, float]:
+    """Play the fleet; return it, and how long after the trouble `until` first held (inf: never)."""
+    fleet = MovingFleet(1, GPUS, policy)
+
+    async def story() -> float:
+        fleet.start(*"abcde")
+        await asyncio.sleep(5.0)
+        for number in range(JOBS):
+            fleet.submit(f"j{number}", LONG_JOB)
+        await asyncio.sleep(TROUBLE)
+        assert set(map(fleet.where, fleet.seconds)) == set("abcde")
+        fleet.resize("a", GPUS["a"] // 2)
+        fleet.hub.select("abcdef")
+        began = fleet.now
+        while fleet.now < began + hours * HOUR:
+            await asyncio.sleep(MINUTE)
+            if until(fleet):
+                return fleet.now - began
+        return float("inf")
+
+    return fleet, play(fleet.kueue, story())
+
+
+def is_balanced(fleet: MovingFleet) -> bool:
+    """Whether the use of GPUs of each cluster is within 15 % of the mean."""
+    use: dict[str, float] = fleet.use()
+    mean = sum(use.values()) / len(use)
+    return all(abs(share - mean) <= 0.15 * mean for share in use.values())
+
+
+QUICK: Final = MovePolicy(margin=5.0, per_hour=60)
+"""Twelve moves an hour cannot move the 36 jobs in time, and by 20 points the added cluster stays emptier."""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)  # 30 virtual minutes with 200 jobs and some 36 moves
+def test_with_moves_a_degraded_and_an_added_cluster_are_balanced_within_half_an_hour() -> None:
+    fleet, took = rebalanced(replace(POLICY, moves=QUICK), 1.0, is_balanced)
+    assert took <= 30 * MINUTE
+    assert fleet.ran_twice() == []
+    assert sum(move.lost for move in fleet.moved) <= 0.03 * JOBS * LONG_JOB
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)  # 30 virtual minutes with 200 jobs and some 36 moves
+def test_without_moves_they_are_not_balanced_within_three_hours() -> None:
+    fleet, took = rebalanced(POLICY, 3.0, is_balanced)
+    assert (took, fleet.moved) == (float("inf"), [])
