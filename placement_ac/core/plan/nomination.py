@@ -173,8 +173,9 @@ class _Case(NamedTuple):
 
 
 def _cases(snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
-    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.steps)
-    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.steps)
+    steps = (*targets.drain.steps, *targets.withdrawals.steps)
+    denominated = _by_workload((step.name, step.denominate) for step in steps)
+    made_ready = _by_workload((step.name, step.make_ready) for step in steps)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         kept = _kept(snapshot, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
