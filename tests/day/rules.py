@@ -18,6 +18,7 @@ NAMES: Final = (
     *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
     *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
+    *("too-long", "forced", "reboot"),  # of `maintenance_rules`
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
@@ -119,13 +120,16 @@ class Rules:
 
     def _evicted(self, name: str, worker: str, why: str) -> None:
         cluster = self.world.cluster_of(worker)
+        window = self.world.sites[cluster].window
+        if self.world.is_in_maintenance(cluster) and window and window[1]:
+            return  # by force
         if self.world.sites[cluster].down:
             self.kueue_lost.add(name)
         elif name not in self.kueue_lost:
             self.found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
 
     def _decided(self, placement: str, edited: bool) -> None:
-        world, selected = self.world, self.world.hub.selected_by(placement)
+        world, selected = self.world, self.world.authorised(placement)
         listed = [one for one in CANDIDATES[placement] if world.is_listed(placement, one)]
         gone = [one for one in listed if one not in selected]
         net = len(gone) - len([one for one in selected if one not in listed])
@@ -147,7 +151,7 @@ class Rules:
         placement = self.world.jobs[name].placement
         left = self.left.get((placement, cluster))
         # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
-        if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
+        if left is None or not self.world.settings.dispatcher or self.is_fresh(cluster, LEAVES_SECONDS):
             return
         if (late := self.world.now - left) > LEAVES_SECONDS:
             message = f"{name} starts on {cluster}, {late / 60:.1f} min after {placement} deselected it"
@@ -157,7 +161,7 @@ class Rules:
         """Whether Kueue has given one of the clusters up."""
         return any(self.world.sites[cluster].down for cluster in clusters)
 
-    def _is_fresh(self, cluster: str, seconds: float) -> bool:
+    def is_fresh(self, cluster: str, seconds: float) -> bool:
         """Whether the cluster has just come back, or is away, or the controller has just begun."""
         world = self.world
         site, since = world.sites[cluster], world.now - world.controller_began
@@ -215,8 +219,9 @@ class Rules:
         job, world = self.world.jobs[name], self.world
         return [
             cluster
-            for cluster in world.hub.selected_by(job.placement)
-            if room[cluster] >= job.gpus
+            for cluster in world.authorised(job.placement)
+            if not (world.settings.dispatcher and world.is_too_long(job, cluster))
+            and room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
@@ -273,7 +278,7 @@ class Rules:
 
     def _judge_empty(self, key: tuple[str, str], seconds: float) -> None:
         placement, cluster = key
-        if self._is_fresh(cluster, self.empty_bound):
+        if self.is_fresh(cluster, self.empty_bound):
             return
         if self.kueue_lost & self.world.kueue.workers[cluster].copies.keys():
             return  # Kueue has given these jobs up, and has not taken their copies away yet
