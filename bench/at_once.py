@@ -156,7 +156,7 @@ def main(
     ours = ("--dispatcher", "true") if dispatcher == OURS else ()
     with prepared(fleet, number, (*ours, *flags)):
         figures = asyncio.run(play(fleet, number, patience))
-    click.echo(json.dumps({"dispatcher": dispatcher, "flags": list(flags), **figures}, indent=2))
+        click.echo(json.dumps({"dispatcher": dispatcher, "flags": list(flags), **figures}, indent=2))
 
 
 if __name__ == "__main__":
