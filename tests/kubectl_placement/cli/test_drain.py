@@ -200,6 +200,27 @@ def test_can_i_reboot_it_now(stage: Stage, settings: Path) -> None:
     assert stage.fleet.counter.running("runs") == []
 
 
+def test_status_and_explain_show_what_is_announced(stage: Stage, settings: Path) -> None:
+    def shown(*words: str) -> str:
+        hub = ("--kubeconfig", str(stage.controllers.kubeconfig), "--settings", str(settings))
+        return str(commands.run(*words, *hub).stdout)
+
+    stage.announce("a", "2099-11-26T18:00:00Z")
+    stage.submit("job", max_seconds=2**31 - 1)
+    stage.until_runs("job", "a")
+    announced = "maintenance begins at 2099-11-26T18:00:00Z"
+    assert announced in shown("status", "p", "-o", "wide")
+    assert announced in shown("explain", "cluster/a")
+    stage.announce("a", "2026-01-01T00:00:00Z")
+    soon(lambda: "draining" in stage.remark())
+    begun = "in maintenance since 2026-01-01T00:00:00Z"
+    (check,) = json.loads(shown("status", "p", "-o", "json"))["checks"]
+    [row] = [row for row in check["clusters"] if row["name"] == "a"]
+    assert row["state"] == "draining"
+    assert row["why"].startswith(begun)
+    assert f"it is {begun}" in shown("explain", "cluster/a")
+
+
 def test_a_copy_that_the_hub_does_not_know_of_counts(stage: Stage, settings: Path) -> None:
     """Kueue records an admission a second late: until then, only the worker knows."""
     stage.announce("a", "2026-01-01T00:00:00Z")

@@ -35,13 +35,16 @@ def at(
     annotation: str,
     *objects: Any,
     selected: str = "ab",
+    listed: str = "",
     policy: PlacementPolicy = PATIENT,
     **rest: Any,
 ) -> Plan:
     """The plan on a hub where the ManagedCluster of a has this annotation."""
     fleet = [an(MANAGED_CLUSTER, name) for name in "ab"]
     fleet[0]["metadata"]["annotations"] = {ANNOTATION_MAINTENANCE: annotation}
-    return decided_plan(ranked(selected), *objects, policy=policy, fleet=fleet, **rest)
+    return decided_plan(
+        ranked(selected), *objects, listed=listed or selected, policy=policy, fleet=fleet, **rest
+    )
 
 
 BEGUN, FORCED = in_minutes(-10), in_minutes(-10, force=True)
