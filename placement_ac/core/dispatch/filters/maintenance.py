@@ -6,7 +6,6 @@ say how long it may run fits until the maintenance begins.
 """
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.text import duration_text
 from placement_ac.core.dispatch.facts import Cluster
 
 
@@ -17,4 +16,4 @@ def maintenance(job: Workload, cluster: Cluster) -> str | None:
         return None
     if not left:
         return "was in maintenance"
-    return f"had too little time left before its maintenance for a job of {duration_text(seconds)}"
+    return f"had too little time left before its maintenance for a job of {seconds:,} s"

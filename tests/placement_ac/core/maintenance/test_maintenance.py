@@ -111,7 +111,7 @@ def test_if_it_is_the_only_cluster_a_long_job_waits_and_says_why() -> None:
     long = workload("long")
     long["spec"]["maximumExecutionTimeSeconds"] = 7200
     answer = at(in_minutes(5), long, selected="a", policy=OURS)
-    why = "1 had too little time left before its maintenance for a job of 120 min (Maintenance)"
+    why = "1 had too little time left before its maintenance for a job of 7,200 s (Maintenance)"
     assert check_messages(answer) == {"long": f"NoClusterFits: 0/1 clusters fit: {why}"}
 
 
