@@ -1,4 +1,4 @@
-"""What the bench of many jobs at once counts."""
+"""The figures of the bench of many jobs at once."""
 
 from typing import Any
 
