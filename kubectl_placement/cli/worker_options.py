@@ -4,6 +4,8 @@ The option `--workers` and those that go with it, and how the commands that have
 `doctor` inspects workers; `explain workload` and `plan` read their queues.
 """
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,9 +26,12 @@ from kubectl_placement.readers.worker_inspector import WorkerInspector
 from placement_ac.cli.login_options import FILE, duration, option_group, with_client
 from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, RESOURCE_FLAVOR, SECRET, TOPOLOGY
 from placement_ac.core.api.fields import get_strs
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
+from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
+from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
 
 WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
@@ -51,26 +56,30 @@ def _worker_options(
     return WorkerOptions(names, timeout.total_seconds(), access_providers) if workers else None
 
 
-_ACCESS: Final = (
-    click.Option(
-        ["--timeout"],
-        default="5s",
-        show_default=True,
-        type=duration,
-        help="With --workers: the timeout of each worker.",
-    ),
-    click.Option(
-        ["--access-providers"],
-        type=FILE,
-        help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
-    ),
-)
+def _access(option: str) -> tuple[click.Option, ...]:
+    """Return the options on how workers are asked; `option`: with which one they are."""
+    return (
+        click.Option(
+            ["--timeout"],
+            default="5s",
+            show_default=True,
+            type=duration,
+            help=f"With {option}: the timeout of each worker.",
+        ),
+        click.Option(
+            ["--access-providers"],
+            type=FILE,
+            help=f"With {option}: the access providers of ClusterProfiles, whose plugins are run here.",
+        ),
+    )
+
+
 worker_options = option_group(
     "wanted",
     _worker_options,
     click.Option(["--workers"], is_flag=True, help="Also inspect each worker."),
     click.Option(["--cluster"], metavar="NAME,…", help="With --workers: inspect only these."),
-    *_ACCESS,
+    *_access("--workers"),
 )
 """The options for workers; the command gets them as one `wanted`, None without `--workers`."""
 quota_options = option_group(
@@ -79,9 +88,17 @@ quota_options = option_group(
     click.Option(
         ["--workers"], is_flag=True, help="Of jobs: also ask the workers for the quota of their queues."
     ),
-    *_ACCESS,
+    *_access("--workers"),
 )
 """The same for commands that only read the quota of workers."""
+
+
+access_options = option_group(
+    "wanted",
+    lambda timeout, access_providers: WorkerOptions((), timeout.total_seconds(), access_providers),
+    *_access("--status"),
+)
+"""The options of a command that asks one worker."""
 
 
 def require_hub(where: HubSource, wanted: WorkerOptions | None) -> None:
@@ -97,6 +114,14 @@ def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, want
         return await read_quota(_connector(client, view, wanted), view, workers)
 
     return with_client(where, read) if workers else view.with_queue_facts({})
+
+
+async def read_copies(
+    client: Client, view: HubView, clusters: Iterable[KueueObject], wanted: WorkerOptions
+) -> list[WorkerCopies]:
+    """Return the copies on the workers of these MultiKueueClusters. Raises BadSettings."""
+    reader = CopyReader(_connector(client, view, wanted))
+    return await asyncio.gather(*map(reader.read, clusters))
 
 
 def foreign_job_notes(

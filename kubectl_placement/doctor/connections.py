@@ -31,6 +31,7 @@ from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.plan.event_intents import expiry_warnings
+from placement_ac.core.selection.selection import maintenance_of
 
 _CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "MultiKueueClusterProfileFeatureDisabled": ("cluster-profile-gate",),
@@ -97,6 +98,8 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
         for remark in selection.remarks:
             yield warn(f"Placement {placement}: {remark}")
         for cluster, why in selection.left_out.items():
+            if maintenance_of(setup.view.snapshot(placement), cluster):
+                continue  # an admin has said so
             if why == setup.view.cache.setups.state(cluster).problem:
                 continue  # `worker-setup` has it
             yield (warn if selection.listable else fail)(

@@ -26,7 +26,7 @@ from placement_ac.core.decisions.source import RankedBy
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import cluster_name_conflict
-from placement_ac.core.selection.selection import name_problem
+from placement_ac.core.selection.selection import maintenance_of, name_problem
 
 _VERDICT_KINDS: Final = (PLACEMENT, SOURCE.kind, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
 """The kinds that the controller needs to set the condition of a check."""
@@ -96,6 +96,9 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
         yield StepName.NAME.failed(problem, "setting cluster-names")
         return
     yield _name_step(case, row)
+    yield from _maintenance_steps(case, row)
+    if maintenance_of(case.snapshot, row.name):
+        return
     if left_out or has_credentials:  # else it is beyond those that get credentials
         yield _credential_step(case, row, "" if has_credentials else left_out)
     if left_out and has_credentials:  # the probe alone objects then
@@ -103,6 +106,21 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
         yield StepName.FITNESS.unknown(message, "setting credentials-probe")
     if not left_out:
         yield _slot_step(case, row)
+
+
+def _maintenance_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
+    fleet, source = case.snapshot.fleet, f"ManagedCluster {row.name}"
+    if why := maintenance_of(case.snapshot, row.name):
+        yield StepName.MAINTENANCE.failed(f"it is {why}", source)
+    elif window := fleet.maintenance.get(row.name):
+        by = (
+            ""
+            if case.snapshot.policy.dispatcher
+            else "; until then Kueue's dispatcher sends jobs of any length"
+        )
+        yield StepName.MAINTENANCE.note(window.announcement + by, source)
+    if problem := fleet.maintenance_problems.get(row.name):
+        yield StepName.MAINTENANCE.note(problem, source)
 
 
 def _name_step(case: PlacementView, row: ClusterRow) -> ExplainStep:

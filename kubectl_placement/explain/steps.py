@@ -53,6 +53,7 @@ class StepName(StrEnum):
     CHECKS = "AdmissionChecks"
     ORDER = "Order"
     NAME = "Name"
+    MAINTENANCE = "Maintenance"
     CREDENTIAL = "Credential"
     FITNESS = "Fitness"
     SLOT = "Slot"

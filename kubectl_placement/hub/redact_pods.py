@@ -15,7 +15,13 @@ from placement_ac.core.api.fields import get_dict, get_list
 REDACTED: Final = "redacted"
 _READ_ANNOTATIONS: Final = (ANNOTATION_CLUSTER_NAMES, DISABLE_ANNOTATION)
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_POD_FIELDS: Final = ("serviceAccountName", "nodeSelector", "tolerations", "priorityClassName")
+_POD_FIELDS: Final = (
+    "serviceAccountName",
+    "nodeSelector",
+    "tolerations",
+    "priorityClassName",
+    "activeDeadlineSeconds",
+)
 _CONTAINER_FIELDS: Final = ("name", "image", "resources", "volumeMounts")
 _CONTAINER_LISTS: Final = ("initContainers", "containers")
 _VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persistentVolumeClaim", "hostPath")

@@ -5,6 +5,7 @@ Pure. The job becomes a Workload on a copy of the hub, as Kueue would make it; t
 decide on it. Each job of the manifests is judged alone.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -22,6 +23,7 @@ from kubectl_placement.jobs.worker_quota import (
 )
 from placement_ac.core.api.constants import (
     KUEUE_VERSIONS,
+    LABEL_MAX_SECONDS,
     LABEL_QUEUE,
     LOCAL_QUEUE,
     PENDING,
@@ -37,6 +39,7 @@ from placement_ac.core.dispatch.ignored import ignored
 DEFAULT_QUEUE: Final = "default"
 """The LocalQueue of jobs without the label, if their namespace has it (Kueue: LocalQueueDefaulting)."""
 DEFAULT_NAMESPACE: Final = "default"
+_INTEGER: Final = re.compile(r"\+?[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,9 @@ def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:
     queue = get_str(job, "metadata", "labels", LABEL_QUEUE)
     if not queue and view.dump.find(LOCAL_QUEUE, DEFAULT_QUEUE, namespace):
         queue = DEFAULT_QUEUE
-    return {"active": True, "queueName": queue, "podSets": [job_podset(job)]}
+    seconds = get_str(job, "metadata", "labels", LABEL_MAX_SECONDS)
+    limit = {"maximumExecutionTimeSeconds": int(seconds)} if _INTEGER.fullmatch(seconds) else {}
+    return {"active": True, "queueName": queue, "podSets": [job_podset(job)], **limit}
 
 
 def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubView, Workload]:

@@ -65,7 +65,8 @@ class ClusterRow:
     name: str
     state: ClusterState
     why: str = ""
-    """The reason for the state; of `listed`, why the list stays unchanged or why the state is uncertain."""
+    """The reason for the state; of `listed`, why the list stays unchanged or the state is uncertain, or when
+    its maintenance begins."""
     rank: int | None = None
     """From 1; None: OCM does not select it."""
     score: int | None = None

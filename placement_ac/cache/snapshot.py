@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
+from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
 
 
 class SnapshotBuilder:
@@ -78,6 +79,7 @@ class SnapshotBuilder:
         listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost(listed_clusters)
+        windows = self._maintenance([*credentials, *listed_clusters])
         former = self._former_checks(config, clusters.values(), name)
         return state.Snapshot(
             name=name,
@@ -116,6 +118,8 @@ class SnapshotBuilder:
                 queue_facts=queue_facts,
                 probe_results=probe_results,
                 setup_remarks=setup_remarks,
+                maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
+                maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
             ),
             workloads=workloads,
             capacity=capacity_inputs(tables, name, (*checks, *users), [*credentials, *listed_clusters]),
@@ -176,6 +180,14 @@ class SnapshotBuilder:
             {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.judges_jobs else {}
         )
         return {cluster: managed.labels for cluster, managed in by_name.items() if managed}
+
+    def _maintenance(self, clusters: Iterable[str]) -> dict[str, MaintenanceWindow | str]:
+        """Return the announced maintenance of clusters, or what is wrong with the announcement."""
+        known = self._tables.managed_clusters
+        texts = (
+            (cluster, managed.maintenance) for cluster in clusters if (managed := known.get(("", cluster)))
+        )
+        return {cluster: parse_window(text) for cluster, text in texts if text}
 
     def _last_by_group(
         self, name: str, workloads: Iterable[objects.Workload]

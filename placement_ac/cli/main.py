@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": "Explain why a cluster is selected or not, step by step.",
     "plan": "Preview what manifests would change, before they are applied.",
     "doctor": "Check the setup of this hub, and show how to fix it.",
+    "drain": "Announce the maintenance of a cluster, or ask whether it can be rebooted.",
     "dump": "Write the objects that these commands read, without values that may be secret.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
     "timeline": "Show when each cluster of a check was listed, and its score.",
@@ -36,7 +37,8 @@ COMMANDS: Final = {
 PACKAGES: Final = {
     **dict.fromkeys(("hub", "demo"), "placement-lab"),
     **dict.fromkeys(
-        ("status", "explain", "plan", "doctor", "dump", "graph", "timeline", "ui"), "kubectl-placement"
+        ("status", "explain", "plan", "doctor", "drain", "dump", "graph", "timeline", "ui"),
+        "kubectl-placement",
     ),
 }
 """The distributions of the commands that are not in this one."""

@@ -151,7 +151,8 @@ REFUSALS: Final = _gauge(
 MOVES: Final = _counter(
     "moves_total",
     ("reason",),
-    "Jobs that were sent back to move to another cluster, by reason: `drain`, `quarantine`, `better`.",
+    "Jobs that were sent back to move to another cluster, by reason: `drain`, `maintenance`, `quarantine`,"
+    " `better`.",
 )
 MOVES_LEFT: Final = _gauge(
     "moves_left",

@@ -25,6 +25,7 @@ from placement_ac.core.inputs.state import Key
 from placement_lab.standins.multikueue import objects as of
 from tests.day.rules import Rules
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
+from tests.day.world import World
 from tests.support.virtual.clock import START
 from tests.support.virtual.hub import checks_of
 
@@ -112,14 +113,14 @@ class Agreement:
             for one in down
             for placement in PLACEMENTS
             if one in CANDIDATES[placement]
-            and one in world.hub.selected_by(placement)
+            and one in world.authorised(placement)
             and world.is_listed(placement, one)
         }
 
     # -- what is said
 
     def _compare(self, said: set[tuple[str, str, str]]) -> None:
-        view = self._view()
+        view = view_of(self.world)
         statuses = {check_status.name: check_status for check_status in check_statuses(view)}
         samples = self._samples()
         doubts: set[tuple[str, str]] = set()
@@ -259,13 +260,14 @@ class Agreement:
             for sample in metric.samples
         }
 
-    def _view(self) -> HubView:
-        hub, served = self.world.hub, {}
-        objects: dict[Any, list[Any]] = {kind: [] for kind in WATCHED_KINDS}
-        for (kind, _, _), raw in hub.objects.items():
-            objects.setdefault(kind, []).append(raw)
-        objects[constants.WORKLOAD] = self.world.kueue.workloads()
-        objects[constants.EVENT] = list(hub.kept_events.values())
-        served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
-        dump = Dump({kind: tuple(found) for kind, found in objects.items()}, served, live=True)
-        return HubView(dump, self.world.settings, datetime.fromtimestamp(self.world.kueue.now, UTC))
+
+def view_of(world: World) -> HubView:
+    """Return the hub as the commands read it."""
+    objects: dict[Any, list[Any]] = {kind: [] for kind in WATCHED_KINDS}
+    for (kind, _, _), raw in world.hub.objects.items():
+        objects.setdefault(kind, []).append(raw)
+    objects[constants.WORKLOAD] = world.kueue.workloads()
+    objects[constants.EVENT] = list(world.hub.kept_events.values())
+    served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
+    dump = Dump({kind: tuple(found) for kind, found in objects.items()}, served, live=True)
+    return HubView(dump, world.settings, datetime.fromtimestamp(world.kueue.now, UTC))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.day.agreement import Agreement
+from tests.day.maintenance_rules import MaintenanceRules
 from tests.day.rules import Finding, Rules
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
@@ -41,6 +42,7 @@ def play_day(
         world.start()
         watching = Rules(world, report, rules)
         Agreement(watching)
+        MaintenanceRules(watching)
         if world.bare:
             SetupRules(watching, world.bare)
 

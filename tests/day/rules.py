@@ -18,6 +18,7 @@ NAMES: Final = (
     *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
     *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
+    *("too-long", "forced", "reboot"),  # of `maintenance_rules`
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
@@ -58,6 +59,9 @@ class Seen:
     """Since when there has been room for it, while it waits."""
     gone_since: float | None = None
     """Since when it has been placed, and runs nowhere."""
+    hidden: frozenset[str] = frozenset()
+    """Clusters with a copy of it that Kueue could not see when it placed the job: when such a cluster
+    is back, the copy with the earlier quota wins, and Kueue has the job run there (docs/limits.md)."""
 
 
 @dataclass
@@ -115,17 +119,30 @@ class Rules:
         where = of.cluster_of(before.raw)
         if is_evicted and not of.is_condition_true(before.raw, of.EVICTED) and where:
             self._evicted(name, where, of.condition_field(raw, of.EVICTED))
+        if of.cluster_of(raw) and not where:
+            before.hidden = self._hidden_copies(name)
         before.raw = raw
+
+    def _hidden_copies(self, name: str) -> frozenset[str]:
+        workers = self.world.kueue.workers
+        return frozenset(
+            cluster
+            for cluster in CLUSTERS
+            if name in workers[cluster].copies and not _is_connected(workers[cluster])
+        )
 
     def _evicted(self, name: str, worker: str, why: str) -> None:
         cluster = self.world.cluster_of(worker)
+        window = self.world.sites[cluster].window
+        if self.world.is_in_maintenance(cluster) and window and window[1]:
+            return  # by force
         if self.world.sites[cluster].down:
             self.kueue_lost.add(name)
         elif name not in self.kueue_lost:
             self.found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
 
     def _decided(self, placement: str, edited: bool) -> None:
-        world, selected = self.world, self.world.hub.selected_by(placement)
+        world, selected = self.world, self.world.authorised(placement)
         listed = [one for one in CANDIDATES[placement] if world.is_listed(placement, one)]
         gone = [one for one in listed if one not in selected]
         net = len(gone) - len([one for one in selected if one not in listed])
@@ -147,7 +164,7 @@ class Rules:
         placement = self.world.jobs[name].placement
         left = self.left.get((placement, cluster))
         # With the gate, Kueue sends jobs to every listed cluster (docs/draining.md, "What each mode shows").
-        if left is None or not self.world.settings.dispatcher or self._is_fresh(cluster, LEAVES_SECONDS):
+        if left is None or not self.world.settings.dispatcher or self.is_fresh(cluster, LEAVES_SECONDS):
             return
         if (late := self.world.now - left) > LEAVES_SECONDS:
             message = f"{name} starts on {cluster}, {late / 60:.1f} min after {placement} deselected it"
@@ -157,7 +174,7 @@ class Rules:
         """Whether Kueue has given one of the clusters up."""
         return any(self.world.sites[cluster].down for cluster in clusters)
 
-    def _is_fresh(self, cluster: str, seconds: float) -> bool:
+    def is_fresh(self, cluster: str, seconds: float) -> bool:
         """Whether the cluster has just come back, or is away, or the controller has just begun."""
         world = self.world
         site, since = world.sites[cluster], world.now - world.controller_began
@@ -189,7 +206,7 @@ class Rules:
                 seen.idle_since = now if seen.idle_since is None else seen.idle_since
             else:
                 seen.idle_since = None
-            if placed and self._is_gone(name, self.world.cluster_of(placed)):
+            if placed and self._is_gone(seen, name, self.world.cluster_of(placed)):
                 seen.gone_since = now if seen.gone_since is None else seen.gone_since
             else:
                 seen.gone_since = None
@@ -215,16 +232,19 @@ class Rules:
         job, world = self.world.jobs[name], self.world
         return [
             cluster
-            for cluster in world.hub.selected_by(job.placement)
-            if room[cluster] >= job.gpus
+            for cluster in world.authorised(job.placement)
+            if not (world.settings.dispatcher and world.is_too_long(job, cluster))
+            and room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 
-    def _is_gone(self, name: str, cluster: str) -> bool:
+    def _is_gone(self, seen: Seen, name: str, cluster: str) -> bool:
         worker = self.world.kueue.workers[cluster]
-        return worker.reachable and name not in worker.jobs and name not in self.kueue_lost
+        if not worker.reachable or name in worker.jobs or name in self.kueue_lost:
+            return False
+        return not seen.hidden & self.world.kueue.running(name)
 
     def _judge(self) -> None:
         world, now = self.world, self.world.now
@@ -273,7 +293,7 @@ class Rules:
 
     def _judge_empty(self, key: tuple[str, str], seconds: float) -> None:
         placement, cluster = key
-        if self._is_fresh(cluster, self.empty_bound):
+        if self.is_fresh(cluster, self.empty_bound):
             return
         if self.kueue_lost & self.world.kueue.workers[cluster].copies.keys():
             return  # Kueue has given these jobs up, and has not taken their copies away yet
@@ -311,3 +331,7 @@ class Rules:
         self.happened = 0
         if number > most:
             self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")
+
+
+def _is_connected(worker: Any) -> bool:
+    return worker.reachable and worker.connected

@@ -66,6 +66,11 @@ class Job:
     seconds: float
     pool: str = ""
 
+    @property
+    def limit(self) -> int | None:
+        """How long it says that it may run, in seconds; every other job does."""
+        return int(self.seconds * 1.25) + 60 if int(self.name[1:]) % 2 else None
+
     def __str__(self) -> str:
         pool = f", pool {self.pool}" if self.pool else ""
         what = f"{self.gpus} GPUs for {minutes(self.seconds)}, by Placement {self.placement}{pool}"
@@ -79,7 +84,8 @@ class Trouble:
     flip: its score changes. taint: OCM selects it no more. maintenance: that, and its queue is on hold. away:
     its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
     is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
-    cluster less. Those of SETUP_TROUBLES: see `tests.day.bare`.
+    cluster less. window: an admin announces its maintenance, by force if `value` is not 0, which begins after
+    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`.
     """
 
     at: float
@@ -116,6 +122,10 @@ TROUBLES: Final[Mapping[str, Kind]] = {
     "rename": Kind(4, 600, 2 * HOUR),
     "edit": Kind(3, 600, 3 * HOUR),
 }
+NOTICE_SECONDS: Final = HOUR
+"""From the announcement of a maintenance window to its begin."""
+WINDOW_SECONDS: Final = (1.25 * HOUR, 3 * HOUR)
+"""The shortest and longest time from the announcement to the end."""
 EXTRA_QUEUES: Final[Mapping[str, str]] = {
     "extra-0": "default",
     "extra-1": "default",
@@ -151,6 +161,7 @@ def a_day(seed: int, hours: float = 24.0, begins: float = 0.0, *, bare: bool = F
     items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR, TROUBLES))
     if bare:
         items = (*items, *_troubles(chance, hours * HOUR, SETUP_TROUBLES))
+    items = (*items, *_windows(random.Random(f"windows {seed}"), hours * HOUR))
     return tuple(sorted(items, key=lambda item: item.at))
 
 
@@ -197,6 +208,13 @@ def _troubles(chance: random.Random, until: float, kinds: Mapping[str, Kind]) ->
                 kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
             )
             yield Trouble(at, what, chance.choice(whom), round(lasts, 1), chance.randrange(0, 100, 5))
+
+
+def _windows(chance: random.Random, until: float) -> Iterator[Trouble]:
+    """Yield two maintenance windows, of which one sends jobs back."""
+    for force, cluster in enumerate(chance.sample(CLUSTERS, 2)):
+        at, lasts = chance.uniform(0.05, 0.5) * until, chance.uniform(*WINDOW_SECONDS)
+        yield Trouble(at, "window", cluster, round(lasts, 1), force)
 
 
 def moved(items: Sequence[Item], seconds: float) -> tuple[Item, ...]:

@@ -25,6 +25,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
+from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_lab.standins.multikueue import objects as of
 from tests.day.bare import BareFleet
@@ -32,6 +33,7 @@ from tests.day.trace import (
     CANDIDATES,
     CLUSTERS,
     GPUS,
+    NOTICE_SECONDS,
     PLACEMENTS,
     POOLS,
     QUEUES,
@@ -87,6 +89,8 @@ class Site:
     expired: bool = False
     down_until: float = 0.0
     """When it last came back."""
+    window: tuple[float, bool] | None = None
+    """When its announced maintenance begins, in seconds of the day, and whether jobs are sent back then."""
 
 
 class World:
@@ -159,7 +163,21 @@ class World:
     def is_usable(self, placement: str, cluster: str) -> bool:
         """Whether the Placement selects the cluster, and it has credentials and answers."""
         site = self.sites[cluster]
-        return cluster in self.hub.selected_by(placement) and not site.expired and not site.down
+        return cluster in self.authorised(placement) and not site.expired and not site.down
+
+    def authorised(self, placement: str) -> list[str]:
+        """Return the clusters that the Placement selects and that are not in maintenance."""
+        selected = self.hub.selected_by(placement)
+        return [cluster for cluster in selected if not self.is_in_maintenance(cluster)]
+
+    def is_in_maintenance(self, cluster: str) -> bool:
+        window = self.sites[cluster].window
+        return window is not None and window[0] <= self.now
+
+    def is_too_long(self, job: Job, cluster: str, slack: float = 0.0) -> bool:
+        """Whether a job says that it runs longer than is left before the maintenance of a cluster."""
+        window = self.sites[cluster].window
+        return window is not None and self.now + (job.limit or 0) > window[0] + slack
 
     def is_listed(self, placement: str, cluster: str) -> bool:
         config = self.hub.objects.get((constants.MULTIKUEUE_CONFIG, "", placement))
@@ -188,7 +206,15 @@ class World:
         self.jobs[job.name] = job
         wish = {"annotations": {ANNOTATION_CLUSTER_SELECTOR: f"pool={job.pool}"}} if job.pool else None
         checks, requests = checks_of(job.placement), {GPU: str(job.gpus)}
-        self.kueue.submit(job.name, checks, wish, queue=job.queue, requests=requests, slots=job.gpus)
+        self.kueue.submit(
+            job.name,
+            checks,
+            wish,
+            queue=job.queue,
+            requests=requests,
+            slots=job.gpus,
+            max_seconds=job.limit,
+        )
 
     def _started(self, name: str, worker: str) -> None:
         when = self.kueue.now
@@ -219,6 +245,25 @@ class World:
     def _maintenance(self, item: Trouble) -> None:
         self._change(item, self.sites[item.whom].tainted, self.decide_all)
         self._change(item, self.sites[item.whom].on_hold, self._hold_or_release)
+
+    def _window(self, item: Trouble) -> None:
+        site = self.sites[item.whom]
+        if site.window is None:
+            self._announce(item.whom, (float(int(self.now + NOTICE_SECONDS)), bool(item.value)))
+            self.kueue.later(site.window[0] - self.now, partial(self._authorises_others, item.whom))
+            self.kueue.later(item.seconds, partial(self._announce, item.whom, None))
+
+    def _announce(self, cluster: str, window: tuple[float, bool] | None) -> None:
+        self.sites[cluster].window = window
+        self.write_cluster(cluster)
+        self._authorises_others(cluster)
+
+    def _authorises_others(self, cluster: str) -> None:
+        """An admin, not OCM, has changed which clusters may be used."""
+        for placement in PLACEMENTS:
+            if cluster in CANDIDATES[placement]:
+                for listener in self.on_decision:
+                    listener(placement, True)
 
     def _away(self, item: Trouble) -> None:
         self._change(item, self.sites[item.whom].down, self._lose_or_find)
@@ -336,6 +381,9 @@ class World:
         spec = {"taints": [taint]} if TAINT_UNREACHABLE in site.tainted else {}
         labels = {"name": cluster, "pool": site.pool}
         rest = self.bare.managed_cluster(cluster) if self.bare else {}
+        if site.window:
+            window = MaintenanceWindow(datetime.fromtimestamp(START + site.window[0], UTC), site.window[1])
+            rest = rest | {"annotations": {constants.ANNOTATION_MAINTENANCE: str(window)}}
         self.hub.put(an(constants.MANAGED_CLUSTER, cluster, labels=labels, spec=spec, **rest))
 
     def _write_credentials(self, cluster: str, valid: timedelta) -> None:

@@ -133,6 +133,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_UNLIST,
         constants.ANNOTATION_MOVABLE,
         constants.ANNOTATION_MOVES,
+        constants.ANNOTATION_MAINTENANCE,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "

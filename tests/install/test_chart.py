@@ -208,7 +208,7 @@ def test_the_roles_follow_the_values() -> None:
         if obj["kind"] in ("Role", "ClusterRole")
     }
     assert {*roles} == {
-        ("", ""), ("", "-provisioning"), ("", "-viewer"),
+        ("", ""), ("", "-provisioning"), ("", "-viewer"), ("", "-drain"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),
         ("kueue", "-probe"), ("kueue", "-provisioning"), ("kueue", "-worker-setup"), ("leases", "-lease"),
         ("team-a", "-placements"),

@@ -341,7 +341,7 @@ def rights() -> list[tuple[str, ...]]:
     """Each rule of each role of the controller's, one row per resource, as in the table."""
     found = []
     for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
-        if one["metadata"]["name"] == f"{NAME}-viewer":
+        if one["metadata"]["name"] in (f"{NAME}-viewer", f"{NAME}-drain"):  # of users
             continue
         name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
         place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")

@@ -12,7 +12,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, MULTIKUEUE_CONFIG, OUR_CONTROLLER
+from placement_ac.core.api.constants import (
+    ANNOTATION_MAINTENANCE,
+    FIELD_MANAGER,
+    KUEUE_ADMISSION,
+    LABEL_MAX_SECONDS,
+    MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
+)
 from placement_ac.core.api.managed_fields import owned_by
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub, RecordedRequest
@@ -75,6 +82,13 @@ class Stage:
         self.admin.multikueue_check(f"mk-{name}", name)
         self.queue(f"gated-{name}", f"mk-{name}", name)
 
+    # -- admins
+
+    def announce(self, cluster: str, value: str | None) -> None:
+        """Set the annotation that announces maintenance, or remove it."""
+        annotations = {"annotations": {ANNOTATION_MAINTENANCE: value}}
+        self.admin.ask("PATCH", f"{MANAGED}/{cluster}", {"metadata": annotations}, "merge")
+
     # -- users
 
     def queue(self, name: str, *checks: str) -> None:
@@ -89,11 +103,20 @@ class Stage:
         self.admin.ask("POST", f"{KUEUE}/{self.admin.v}/namespaces/default/localqueues", local)
 
     def submit(
-        self, name: str, queue: str = "gated", requests: dict[str, str] | None = None, **template: Any
+        self,
+        name: str,
+        queue: str = "gated",
+        requests: dict[str, str] | None = None,
+        max_seconds: int | None = None,
+        **template: Any,
     ) -> None:
-        """Create a Job; `requests`: what its Pod asks for; `template`: the metadata of its Pod template."""
+        """Create a Job; `requests`: what its Pod asks for; `max_seconds`: how long it says that it may run;
+        `template`: the metadata of its Pod template.
+        """
         self.jobs.append(name)
         job = hub_job(name, "default", queue, requests)
+        if max_seconds:
+            job["metadata"]["labels"][LABEL_MAX_SECONDS] = str(max_seconds)
         job["spec"]["template"] |= {"metadata": template} if template else {}
         self.admin.ask("POST", JOBS, job)
 

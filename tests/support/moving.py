@@ -8,6 +8,7 @@ from typing import Any, Final
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, ANNOTATION_MOVES
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy, Plan, Since, Snapshot, WorkerCopies
+from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.moves.planning import MovePlan
 from placement_ac.core.plan.job_fit import job_fit
 from placement_ac.core.plan.moving import moving
@@ -51,6 +52,7 @@ def fleet(
     ages: Mapping[Since, float] | None = None,
     policy: PlacementPolicy = POLICY,
     quarantined: Mapping[str, str] | None = None,
+    maintenance: Mapping[str, MaintenanceWindow] | None = None,
     **rest: Any,
 ) -> Snapshot:
     """A hub whose config lists all these clusters; `rest`: of `decided`.
@@ -76,7 +78,12 @@ def fleet(
         )
         for name, amounts in used.items()
     }
-    return replace(seen, fleet=replace(seen.fleet, queue_facts=facts, quarantined=quarantined or {}))
+    return replace(
+        seen,
+        fleet=replace(
+            seen.fleet, queue_facts=facts, quarantined=quarantined or {}, maintenance=maintenance or {}
+        ),
+    )
 
 
 def after(seconds: float, *jobs: Raw, **rest: Any) -> Snapshot:

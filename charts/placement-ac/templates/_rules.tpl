@@ -7,6 +7,7 @@ them. */}}
 {{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
 - {suffix: "", rules: [hub]}
 - {suffix: -viewer, rules: [viewer], unbound: true}
+- {suffix: -drain, rules: [drain], unbound: true}
 {{- $viewer := dict }}
 {{- range list (list .Release.Namespace "viewer-settings") (list $kueue "viewer-kueue") (list $lease "viewer-lease") (list "default" "viewer-events") }}
 {{- $_ := set $viewer (first .) (append (get $viewer (first .) | default list) (last .)) }}
@@ -209,6 +210,13 @@ give no Secrets, of ConfigMaps and Leases only those of the controller and of Ku
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [clusterroles, clusterrolebindings]
   verbs: [get, list, watch]
+{{- end }}
+
+{{/* For admins, not for the controller: who announces the maintenance of a cluster, to be bound by an admin. */}}
+{{- define "placement-ac.rules.drain" -}}
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [managedclusters]
+  verbs: [get, patch]
 {{- end }}
 
 {{- define "placement-ac.rules.viewer-settings" -}}

@@ -126,6 +126,8 @@ LABEL_WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
 """Kueue: the label of a job on a worker with the name of its Workload."""
 LABEL_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Kueue: the label of a job with its LocalQueue."""
+LABEL_MAX_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""Kueue: the label of a job with how long it may run; it becomes `spec.maximumExecutionTimeSeconds`."""
 LABEL_JOB_UID: Final = "kueue.x-k8s.io/job-uid"
 """Kueue: the label of a Workload with the uid of its job."""
 FINALIZER_IN_USE: Final = "kueue.x-k8s.io/resource-in-use"
@@ -154,6 +156,8 @@ ANNOTATION_PLACEMENT_NAMESPACE: Final = "placement-ac.open-cluster-management.io
 """On an AdmissionCheck of ours: the namespace of its Placement."""
 ANNOTATION_UNLIST: Final = "placement-ac.open-cluster-management.io/unlist"
 """On a MultiKueueConfig: the clusters, comma-separated, that an admin does not want to stand by."""
+ANNOTATION_MAINTENANCE: Final = "placement-ac.open-cluster-management.io/maintenance"
+"""On a ManagedCluster: from when on no job may run there, and whether the rest is sent back then."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
@@ -267,12 +271,16 @@ APPLY_FAILED: Final = "ApplyFailed"
 
 REASONS: Final = {
     ACTIVE: "all selected clusters are listed",
-    SOME_CLUSTERS_UNUSABLE: "some clusters are left out: no usable credentials, or beyond Kueue's limit",
+    SOME_CLUSTERS_UNUSABLE: (
+        "some clusters are left out: no usable credentials, in maintenance, or beyond Kueue's limit"
+    ),
     BAD_PARAMETERS: "the check's parameters are missing, name no OCM Placement, or another namespace",
     PLACEMENT_NOT_FOUND: "the Placement does not exist in the watched namespaces",
     NO_DECISION: "OCM has not decided yet",
     NO_CLUSTER_SELECTED: "OCM has selected no cluster",
-    NO_CLUSTER_USABLE: "clusters are selected, but none of them has usable credentials",
+    NO_CLUSTER_USABLE: (
+        "clusters are selected, but none of them has usable credentials, or all are in maintenance"
+    ),
     NAME_TAKEN: "a MultiKueueConfig or MultiKueueCluster of that name belongs to another owner",
     APPLY_FAILED: "the API server refused a write",
 }
@@ -298,6 +306,7 @@ WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
 CLUSTER_LACKS: Final = "ClusterLacks"
+CLUSTER_MAINTENANCE: Final = "ClusterMaintenance"
 NO_CLUSTER_FITS: Final = "NoClusterFits"
 NOMINATED: Final = "Nominated"
 ANNOTATION_IGNORED: Final = "AnnotationIgnored"
@@ -322,6 +331,7 @@ EVENTS: Final = {
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
     CLUSTER_LACKS: ("Warning", "a listed cluster lacks what the probe looks for"),
+    CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),

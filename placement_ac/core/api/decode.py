@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 from placement_ac.core.api import constants, objects, schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_DRAINING,
+    ANNOTATION_MAINTENANCE,
     AUTHORITY_KEY,
     CONDITION_ACTIVE,
     CONSUMER,
@@ -68,6 +69,8 @@ KEPT_BYTES: Final = 200_000
 """About the most that is kept of an object of which a part that others write without a limit is kept."""
 ENTRY_BYTES: Final = 100
 """The bytes that an entry of a mapping takes besides its text."""
+_MAINTENANCE_CHARS: Final = 100
+"""A cluster's agent may write anything; a time is shorter."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
@@ -386,6 +389,7 @@ def managed_cluster(
         server=first.url,
         authority=first.ca_bundle or "",
         labels=dispatch_labels(raw) if with_labels else _NOTHING,
+        maintenance=meta.annotations.get(ANNOTATION_MAINTENANCE, "")[:_MAINTENANCE_CHARS],
         allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )
 

@@ -23,7 +23,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
     OUR_DOMAIN,
 )
-from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str, get_strs
+from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.text import shortened
@@ -79,6 +79,8 @@ class JobSpec:
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
     """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
+    seconds: int | None = None
+    """How long it may run, as it says itself; None: it does not."""
     ignored: tuple[str, ...] = ()
     """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
     problem: str = ""
@@ -122,6 +124,7 @@ def job_spec(raw: Obj) -> JobSpec:
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
+                seconds=_seconds(raw, pods),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
             )
         )
@@ -173,6 +176,16 @@ def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
     _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in requests))
     _limit_names(name for name, _ in requests)
     return requests
+
+
+def _seconds(raw: Obj, pods: Sequence[Obj]) -> int | None:
+    """Return how long it may run: Kueue's limit, from the job's label `max-exec-time-seconds`, or its Pods'.
+
+    The deadline of a Job itself is not in its Workload.
+    """
+    of_pods = [get_int(pod, "activeDeadlineSeconds") for pod in pods]
+    most = get_int(raw, "spec", "maximumExecutionTimeSeconds")
+    return most or max((seconds for seconds in of_pods if seconds), default=None)
 
 
 def _counted(raw: Obj) -> frozenset[str]:

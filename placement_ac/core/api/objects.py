@@ -224,6 +224,8 @@ class ManagedCluster:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Its labels and, with the prefix `claim:`, its ClusterClaims; read only for our dispatcher and to set up
     workers."""
+    maintenance: str = ""
+    """The annotation that announces its maintenance; "": there is none."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
 

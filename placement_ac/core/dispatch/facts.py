@@ -55,6 +55,8 @@ class Cluster:
     """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
     newcomers: int = 0
     """How many of `waiting` came since the worker was asked."""
+    maintenance_in: float | None = None
+    """Seconds until its maintenance begins; None: none is announced."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
 

@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import COPIES_FRESH_SECONDS, IMMEDIATE, QUI
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.state import ConfigWorkloads, DrainState
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot, WorkerCopies
+from placement_ac.core.selection.selection import is_forced_out
 
 NO_REPORT: Final = WorkerCopies(age=inf)
 
@@ -47,11 +48,17 @@ class LeavingCluster:
     def deadline_left(self) -> float | None:
         """Seconds until running Workloads are sent back; None: they are never sent back."""
         policy, config = self.snapshot.policy, self.snapshot.objects.config
-        if policy.removal == IMMEDIATE or policy.drain_deadline is None:
-            return 0.0 if policy.removal == IMMEDIATE else None
+        if policy.removal == IMMEDIATE or self.is_forced:
+            return 0.0
+        if policy.drain_deadline is None:
+            return None
         since = config.draining.get(self.name) if config else None
         drained_for = (self.snapshot.now - since).total_seconds() if since else 0.0
         return max(0.0, policy.drain_deadline - drained_for)
+
+    @property
+    def is_forced(self) -> bool:
+        return is_forced_out(self.snapshot, self.cluster)
 
     @property
     def sends_back(self) -> bool:

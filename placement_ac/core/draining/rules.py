@@ -6,7 +6,7 @@ the same table, with the gate and the reason in the condition from `DrainState`.
 is killed or runs twice. Source: measured on Kueue main, with and without an external dispatcher.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -88,7 +88,8 @@ def send_back_running(it: LeavingCluster, step: DrainStep) -> DrainStep:
     send_back = tuple([w for w in it.running if not it.workloads.is_sent_back(w)])
     if not send_back:
         return step
-    cause = "at once" if it.snapshot.policy.removal == IMMEDIATE else "as the deadline has passed"
+    cause = "for maintenance" if it.is_forced else "as the deadline has passed"
+    cause = "at once" if it.snapshot.policy.removal == IMMEDIATE else cause
     message = f"cluster {it.cluster} leaves {cause}; sent back"
     to_each = f"sent back from cluster {it.cluster}, which leaves {cause}; it starts again elsewhere"
     event = EventIntent(WORKLOADS_SENT_BACK, message, "answers", send_back, (WORKLOAD_SENT_BACK, to_each))
@@ -98,7 +99,7 @@ def send_back_running(it: LeavingCluster, step: DrainStep) -> DrainStep:
 def take_back_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Send back those whose grace is over; one placed meanwhile is seen in time, or conflicts."""
     if it.snapshot.policy.dispatcher:
-        return _withdraw(it, step)
+        return _take_out(it, step, it.workloads.waiting_only(it.name))
     left = [(w, _grace_left(it, w)) for w in it.to_take_back]
     due = tuple([workload for workload, seconds in left if seconds <= 0])
     later = soonest(seconds for _, seconds in left if seconds > 0)
@@ -333,18 +334,22 @@ def _ready_for(it: LeavingCluster, workload: Workload) -> float:
 
 def withdraw_waiting(it: LeavingCluster, step: DrainStep) -> DrainStep:
     """Withdraw what waits on a cluster where Workloads run, if it can be asked."""
+    return withdraw(it, step, it.workloads.waiting_only(it.name))
+
+
+def withdraw(it: LeavingCluster, step: DrainStep, waiting: Collection[Workload]) -> DrainStep:
+    """Withdraw these Workloads, which wait there, or confirm that none has quota there nevertheless."""
     if not it.workloads.undecided:
         return step
     if it.obstacle:
         return ask_later(it, step)
-    return _withdraw(it, step) if it.workloads.waiting_only(it.name) else _confirm(it, step)
+    return _take_out(it, step, waiting) if waiting else _confirm(it, step)
 
 
-def _withdraw(it: LeavingCluster, step: DrainStep) -> DrainStep:
+def _take_out(it: LeavingCluster, step: DrainStep, waiting: Iterable[Workload]) -> DrainStep:
     """Take the cluster out of the nominations of those that have no quota there, by a fresh report."""
     if not it.has_report(QUIET_SECONDS):
         return ask(it, step)
-    waiting = it.workloads.waiting_only(it.name)
     without_quota = tuple([w for w in waiting if not it.report.copies.get(w.meta.id)])
     return _again(step._replace(denominate=without_quota), QUIET_SECONDS)
 

@@ -26,6 +26,7 @@ from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
+from placement_ac.core.maintenance.window import MaintenanceWindow
 
 Body = dict[str, Any]
 """An object, or a part of one, as it goes over the wire."""
@@ -176,7 +177,7 @@ class SinceKind(StrEnum):
     GATE_CLOSED = auto()  # the gate is closed, for whichever cluster
     GATE_REOPENED = auto()  # the gate was closed for too long, and is open for a while
     QUIET = auto()  # a cluster where nothing runs and nothing waits
-    WITHDRAWN = auto()  # a cluster that leaves: jobs run there, and none is nominated there (our dispatcher)
+    WITHDRAWN = auto()  # a cluster where none that must leave is nominated any more (our dispatcher)
     MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
     BEING_UNLISTED = auto()  # a cluster that the next list does not hold
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
@@ -342,6 +343,10 @@ class FleetState:
     """Cluster → what is to be said of its queues, if we set up workers."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Cluster → why no new job is sent there: jobs keep failing."""
+    maintenance: Mapping[str, MaintenanceWindow] = field(default_factory=dict)
+    """Cluster → until when jobs may run there, by the annotation of its ManagedCluster."""
+    maintenance_problems: Mapping[str, str] = field(default_factory=dict)
+    """Cluster → what to correct in that annotation: it is ignored."""
 
 
 @dataclass(frozen=True, slots=True)

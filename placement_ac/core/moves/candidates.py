@@ -18,7 +18,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Comparison
 from placement_ac.core.draining.state import ConfigWorkloads
 from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
-from placement_ac.core.moves.history import CAUSES, Cause, MoveHistory
+from placement_ac.core.moves.history import CAUSES, WHY_EMPTIED, Cause, MoveHistory
 
 COMPARED_MAX: Final = 100
 """So many different jobs are compared in one plan: the event loop waits for it."""
@@ -39,8 +39,8 @@ class Fleet:
     """Every listed MultiKueueCluster → its cluster."""
     targets: frozenset[str]
     """The MultiKueueClusters to which jobs may be sent."""
-    emptied: Mapping[str, tuple[Cause, str]]
-    """The MultiKueueClusters that are to be emptied → the cause, and why."""
+    emptied: Mapping[str, Cause]
+    """The MultiKueueClusters that are to be emptied → the cause."""
     busy: frozenset[str]
     """Those from which jobs are sent back anyway."""
 
@@ -87,7 +87,7 @@ def compare_all(fleet: Fleet) -> Compared:
     """Compare each kind of job on each cluster once."""
     running = [w for w in fleet.snapshot.workloads if w.cluster and w.movable]
     running.sort(key=lambda w: (fleet.placed_at(w), w.label), reverse=True)
-    running.sort(key=lambda w: CAUSES.index(_cause(fleet, w)[0]))
+    running.sort(key=lambda w: CAUSES.index(_cause(fleet, w)))
     comparisons: dict[Key, Comparison] = {}
     has_room = set[Since]()
     for job in running:
@@ -115,12 +115,12 @@ def _key(fleet: Fleet, job: Workload) -> Key:
     return job.meta.namespace, id(job.job), job.cluster, check_of(fleet, job)
 
 
-def _cause(fleet: Fleet, job: Workload) -> tuple[Cause, str]:
-    return fleet.emptied.get(job.cluster, ("better", ""))
+def _cause(fleet: Fleet, job: Workload) -> Cause:
+    return fleet.emptied.get(job.cluster, "better")
 
 
 def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candidate:
-    check, (cause, why) = check_of(fleet, job), _cause(fleet, job)
+    check, cause = check_of(fleet, job), _cause(fleet, job)
     candidate = Candidate(job, check, cause)
     if objection := next(_objections(fleet, job, check), ""):
         return candidate._replace(objection=objection)
@@ -133,7 +133,7 @@ def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candid
         objection := _may_go_elsewhere(fleet, job, comparison, options)
     ):
         return candidate._replace(objection=objection)
-    if why:
+    if why := WHY_EMPTIED.get(cause):
         return candidate._replace(target=max(options, key=lambda name: (options[name], name)), why=why)
     return _better(fleet, candidate, comparison.points, options)
 

@@ -9,15 +9,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, get_args
 
 from placement_ac.core.api.constants import BUDGET_SECONDS
 from placement_ac.core.api.fields import format_time, parse_time
 from placement_ac.core.inputs.state import MovePolicy, Snapshot
 
-Cause = Literal["drain", "quarantine", "better"]
+Cause = Literal["drain", "maintenance", "quarantine", "better"]
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 """In the order in which jobs are moved."""
+WHY_EMPTIED: Final[Mapping[Cause, str]] = MappingProxyType(
+    {
+        "drain": "it drains",
+        "maintenance": "its maintenance is announced",
+        "quarantine": "jobs keep failing there",
+    }
+)
+"""Why no job should stay on a cluster, by cause."""
 
 
 class Move(NamedTuple):

@@ -22,7 +22,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.leaving import NO_REPORT
 from placement_ac.core.inputs.state import NOTHING, BegunMove, EventIntent, Since, SinceKind
 from placement_ac.core.moves.candidates import Candidate, Fleet, candidates, compare_all
-from placement_ac.core.moves.history import Move
+from placement_ac.core.moves.history import WHY_EMPTIED, Move
 
 IN_STEP_SINCE = Since(SinceKind.IN_STEP)
 
@@ -146,11 +146,7 @@ def _move(fleet: Fleet, chosen: Candidate) -> Move:
 
 
 def _begun(fleet: Fleet, move: Move, job: Workload) -> BegunMove:
-    why = {
-        "drain": "it drains",
-        "quarantine": "jobs keep failing there",
-        "better": f"{move.target} has room and is better",
-    }[move.cause]
+    why = WHY_EMPTIED.get(move.cause, f"{move.target} has room and is better")
     number, per_hour = len(fleet.history.in_budget(move.check)), fleet.history.policy.per_hour
     which = f"move {number} of {per_hour} in this hour"
     return BegunMove(job, move.cause, f"{MOVED_FROM.format(move.cluster)} {why}; {which}")

@@ -237,6 +237,7 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
     yield from _of_setups(snapshot, targets)
+    yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):
         yield f"not connected: {_with_first_reason(lost)}"
     if targets.mass_loss.held:
@@ -252,6 +253,14 @@ def _of_setups(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
         for remark in snapshot.fleet.setup_remarks.get(entry.cluster, ()):
             clusters.setdefault(remark, []).append(entry.cluster)
     yield from (f"{joined(names)}: {remark}" for remark, names in clusters.items())
+
+
+def _of_maintenance(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the maintenance that is announced, and what is wrong with announcements."""
+    for cluster, window in sorted(snapshot.fleet.maintenance.items()):
+        if not window.has_begun(snapshot.now):  # else it is left out
+            yield f"{cluster}: {window.announcement}"
+    yield from (f"{cluster}: {why}" for cluster, why in sorted(snapshot.fleet.maintenance_problems.items()))
 
 
 def _waiting_for_slot(targets: TargetClusters) -> Iterator[str]:

@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_DRAINED,
     CLUSTER_DRAINING,
     CLUSTER_LACKS,
+    CLUSTER_MAINTENANCE,
     CLUSTER_REMOVED,
     CLUSTER_UNUSABLE,
     CLUSTERS_SELECTED,
@@ -33,6 +34,7 @@ from placement_ac.core.api.constants import (
     WRITES_UNDONE,
     Kind,
 )
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.list_change import Change, ClusterChange, ListChange
 from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.api.text import and_more, count_text, duration_text, joined
@@ -49,6 +51,7 @@ from placement_ac.core.inputs.state import (
 from placement_ac.core.plan.diff import Action, Apply, Nominate
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
+from placement_ac.core.selection.selection import is_forced_out, maintenance_of
 
 SELECTED_AGAIN: Final = "selected again while it drained"
 """Why a cluster is added that is listed already."""
@@ -157,16 +160,24 @@ def unusable_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
 
     While credentials are made, one reason follows another: only a reason that lasts gives an event.
     """
-    if not targets.selection.left_out:
-        return DueEvents()
     staying = {step.cluster for step in targets.drain.staying}
     reasons = {
         cluster: f"{why}; listed until it has drained" if cluster in staying else why
         for cluster, why in targets.selection.left_out.items()
+        if not maintenance_of(snapshot, cluster)
     }
+    if not reasons:
+        return DueEvents()
     what = "selected cluster cannot" if len(reasons) == 1 else "selected clusters cannot"
     message = f"{len(reasons)} {what} be used: {named_with_reasons(reasons)}"
     return _once_it_lasts(SinceKind.CLUSTERS_UNUSABLE, CLUSTER_UNUSABLE, message, snapshot)
+
+
+def maintenance_events(snapshot: Snapshot) -> Iterator[EventIntent]:
+    """Yield an event for each cluster whose maintenance is announced; it stays the same when that begins."""
+    for cluster, window in sorted(snapshot.fleet.maintenance.items()):
+        starts, then = format_time(window.starts), _removal_message(snapshot, force=window.force)
+        yield EventIntent(CLUSTER_MAINTENANCE, f"{cluster} is in maintenance from {starts} on: {then}")
 
 
 def lacking_clusters(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
@@ -244,8 +255,9 @@ def _draining(snapshot: Snapshot, targets: TargetClusters, names: Collection[str
         for step in steps
     ]
     verb = "drains" if len(clusters) == 1 else "drain"
-    runs = any(targets.workloads.running.get(step.name) for step in steps)
-    policy = f"; {_removal_message(snapshot)}" if runs else ""
+    runs = [step.cluster for step in steps if targets.workloads.running.get(step.name)]
+    ends = (_removal_message(snapshot, force=is_forced_out(snapshot, cluster)) for cluster in runs)
+    policy = "".join(f"; {end}" for end in dict.fromkeys(ends))
     message = f"{count_text(len(clusters), 'cluster')} {verb}"
     return _list_event(CLUSTER_DRAINING, message, "draining", clusters, policy)
 
@@ -265,9 +277,9 @@ def _drain_message(targets: TargetClusters, step: DrainStep) -> str:
     return f"{count_text(running, 'Workload')} {'runs' if running == 1 else 'run'} there"
 
 
-def _removal_message(snapshot: Snapshot) -> str:
+def _removal_message(snapshot: Snapshot, *, force: bool) -> str:
     policy = snapshot.policy
-    if policy.removal == IMMEDIATE:
+    if policy.removal == IMMEDIATE or force:
         return "Workloads are sent back at once"
     if policy.drain_deadline is None:
         return "Workloads are waited for"
@@ -295,6 +307,8 @@ def _cause(snapshot: Snapshot, targets: TargetClusters, cluster: str) -> str:
         return "its ManagedCluster is gone"
     if any(entry.cluster == cluster for entry in targets.renaming):
         return "its MultiKueueCluster gets another name"
+    if maintenance := maintenance_of(snapshot, cluster):
+        return maintenance
     if cluster in targets.selection.left_out:
         return f"unusable: {targets.selection.left_out[cluster]}"
     return "others have its slot" if cluster in targets.over_limit else "not selected any more"

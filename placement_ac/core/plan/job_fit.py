@@ -126,6 +126,7 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     running, waiting = targets.workloads.running, targets.workloads.waiting
     for rank, entry in enumerate(targets.to_list):
         labels = MappingProxyType(snapshot.fleet.labels.get(entry.cluster, {}))
+        window = snapshot.fleet.maintenance.get(entry.cluster)
         run, wait = list(running.get(entry.name, ())), list(waiting.get(entry.name, ()))
         yield Cluster(
             entry.name,
@@ -138,6 +139,7 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             wait,
             snapshot.fleet.last_by_group,
             *_facts(snapshot, entry.name, run, wait),  # the queues, and who came since they were read
+            maintenance_in=window.seconds_left(snapshot.now) if window else None,
         )
 
 

@@ -52,13 +52,14 @@ def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, i
 
 def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fit: JobFit) -> Fleet:
     names = {name: cluster for cluster, name in targets.listed.items()}
-    quarantined = {name for name, cluster in names.items() if cluster in snapshot.fleet.quarantined}
-    emptied: dict[str, tuple[Cause, str]] = dict.fromkeys(
-        quarantined, ("quarantine", "jobs keep failing there")
-    )
     steps = targets.drain.steps
     draining = {step.name for step in steps if step.state is DrainState.RUNNING and step.drains}
-    emptied |= dict.fromkeys(draining, ("drain", "it drains"))
+    causes: dict[Cause, set[str]] = {
+        "quarantine": {*snapshot.fleet.quarantined},
+        "maintenance": {*snapshot.fleet.maintenance},
+        "drain": {names[name] for name in draining if name in names},
+    }
+    emptied = {name: cause for cause, those in causes.items() for name, one in names.items() if one in those}
     return Fleet(
         snapshot,
         history,

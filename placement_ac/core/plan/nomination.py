@@ -190,8 +190,9 @@ class _Case(NamedTuple):
 
 
 def _cases(snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
-    denominated = _by_workload((step.name, step.denominate) for step in targets.drain.releases)
-    made_ready = _by_workload((step.name, step.make_ready) for step in targets.drain.releases)
+    steps = (*targets.drain.releases, *targets.withdrawals.steps)
+    denominated = _by_workload((step.name, step.denominate) for step in steps)
+    made_ready = _by_workload((step.name, step.make_ready) for step in steps)
     moved = _moved(snapshot, targets)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid

@@ -22,6 +22,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
+from placement_ac.core.draining.overlong import Withdrawals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import (
@@ -37,6 +38,7 @@ from placement_ac.core.plan.event_intents import (
     config_events,
     expiry_warnings,
     lacking_clusters,
+    maintenance_events,
     unusable_clusters,
 )
 from placement_ac.core.plan.job_fit import JobFit, job_fit
@@ -53,7 +55,7 @@ from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
 from placement_ac.core.selection.probe_schedule import due_probes
-from placement_ac.core.selection.selection import soonest
+from placement_ac.core.selection.selection import maintenance_of, soonest
 
 LEAVING: Final = (
     SinceKind.BEING_UNLISTED,
@@ -119,17 +121,17 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     connections = connection_events(snapshot, targets)
     capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
-    provisioned = targets.provisioned
+    provisioned, withdrawals = targets.provisioned, Withdrawals() if paused else targets.withdrawals
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking, capacity, moves),
+        *(provisioned, nominations.questions, connections, lacking, capacity, withdrawals, moves),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
-        unusable=tuple(selection.left_out),
+        unusable=tuple([name for name in selection.left_out if not maintenance_of(snapshot, name)]),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
         verdicts={
             check.meta.name: verdict for check in snapshot.checks.ours if check.meta.name not in refused
@@ -148,13 +150,16 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
-        ask_for_copies=tuple(dict.fromkeys((*drain.ask_for_copies, *moves.plan.ask_for_copies))),
+        ask_for_copies=tuple(
+            dict.fromkeys((*drain.ask_for_copies, *withdrawals.ask_for_copies, *moves.plan.ask_for_copies))
+        ),
         capacities=capacity.wanted,
         ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask, *moves.questions.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking.events, *moves.plan.events),
+            *(*connections.events, *expiry.events, *lacking.events, *maintenance_events(snapshot)),
+            *moves.plan.events,
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
 from placement_ac.core.api.text import count_text, duration_text
 from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
-from placement_ac.core.selection.selection import ListableCluster, Selection
+from placement_ac.core.selection.selection import ListableCluster, Selection, maintenance_of
 
 FEW: Final = 4
 """With fewer clusters than this, only the loss of all of them is held."""
@@ -62,11 +62,14 @@ def hold_mass_loss(snapshot: Snapshot, selection: Selection, listed: Mapping[str
 
 
 def _left_before(snapshot: Snapshot, cluster: str, name: str) -> bool:
-    """Whether a listed cluster was no longer selected before: it drains, settles, or stands by.
+    """Whether a listed cluster was no longer selected before (it drains, settles, or stands by), or whether
+    an admin takes it away for maintenance.
 
     Clusters that stand by are in no annotation: those that a new controller finds are not lost just now.
     """
     if snapshot.objects.config and name in snapshot.objects.config.draining:
+        return True
+    if maintenance_of(snapshot, cluster):
         return True
     is_first_look = not snapshot.ages(SinceKind.PLACEMENT_GENERATION)
     is_found_standing_by = is_first_look and snapshot.policy.unlist_after > 0

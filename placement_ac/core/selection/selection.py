@@ -17,6 +17,7 @@ from placement_ac.core.api.constants import (
     OBJECT_NAME_MAX,
     SETTLE_SECONDS,
 )
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
 from placement_ac.core.decisions.source import Doubt, RankedCluster
@@ -57,7 +58,7 @@ class Selection(NamedTuple):
     lasting: frozenset[Since] = frozenset()
     """Listed clusters that would go though OCM has not settled it, whether or not they still wait."""
     requeue_after: float | None = None
-    """Seconds until the first of them has waited long enough; None: none waits for time."""
+    """Seconds until the first of them has waited long enough, or a cluster goes into maintenance."""
     remarks: tuple[str, ...] = ()
     """Problems of the decisions as a whole."""
 
@@ -78,6 +79,9 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
     pending: dict[str, float] = {}
     for entry in decisions.clusters:
         cluster, name = entry.cluster, snapshot.hub.multikueue_cluster_name(snapshot.name, entry.cluster)
+        if maintenance := maintenance_of(snapshot, cluster):
+            left_out[cluster] = maintenance  # at once: an admin has said when
+            continue
         source = _credentials_for(snapshot, cluster, name, listed)
         if isinstance(source, CredentialSource):
             listable.append(ListableCluster(cluster, name, source, entry))
@@ -99,6 +103,7 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
     waits = {_unsettled(cluster): seconds for cluster, seconds in pending.items()}
     waits |= dict.fromkeys(map(_doubted, decisions.doubts), SETTLE_SECONDS)
     left = [seconds - snapshot.age(since) for since, seconds in waits.items()]
+    left += [window.seconds_left(snapshot.now) for window in snapshot.fleet.maintenance.values()]
     return Selection(
         is_conclusive=bool(staying) or decisions.is_decided,
         ranked=tuple([entry.cluster for entry in decisions.clusters]),
@@ -113,6 +118,21 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
             *_namesakes(snapshot),
         ),
     )
+
+
+def maintenance_of(snapshot: Snapshot, cluster: str) -> str:
+    """Return since when a cluster is in maintenance, and how that ends; "" if it is not."""
+    window = snapshot.fleet.maintenance.get(cluster)
+    if window is None or not window.has_begun(snapshot.now):
+        return ""
+    since = format_time(window.starts)
+    return f"in maintenance since {since}; to end that: kubectl placement drain {cluster} --cancel"
+
+
+def is_forced_out(snapshot: Snapshot, cluster: str) -> bool:
+    """Whether a cluster is in maintenance, and what still runs there is to be sent back."""
+    window = snapshot.fleet.maintenance.get(cluster)
+    return window is not None and window.force and window.has_begun(snapshot.now)
 
 
 def _doubted(doubt: Doubt) -> Since:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from placement_ac.core.api.constants import (
     LABEL_JOB_UID,
+    LABEL_MAX_SECONDS,
     LABEL_ORIGIN,
     LABEL_QUEUE,
     LABEL_WORKLOAD,
@@ -46,6 +47,7 @@ def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] |
 def workload_of(job: Obj) -> Obj:
     """Return the Workload that Kueue creates for a Job of the hub."""
     metadata = job["metadata"]
+    limit = metadata["labels"].get(LABEL_MAX_SECONDS)
     owner = {
         "apiVersion": job["apiVersion"],
         "kind": job["kind"],
@@ -64,6 +66,7 @@ def workload_of(job: Obj) -> Obj:
             "ownerReferences": [owner],
         },
         "spec": {
+            **({"maximumExecutionTimeSeconds": int(limit)} if limit else {}),
             "active": True,
             "queueName": metadata["labels"][LABEL_QUEUE],
             "priority": 0,

@@ -153,7 +153,7 @@ def test_moves_are_counted_by_reason_and_the_budget_by_check() -> None:
     metrics = leading()
     metrics.record_stats("p", replace(stands("a"), moves_left={"a": 3}))
     metrics.job_moved("drain")
-    reasons = ("drain", "quarantine", "better")
+    reasons = ("drain", "maintenance", "better")
     assert [value(metrics, "placement_ac_moves_total", reason=one) for one in reasons] == [1.0, 0.0, 0.0]
     assert [value(metrics, "placement_ac_moves_left", check=one) for one in "ab"] == [3.0, None]
 

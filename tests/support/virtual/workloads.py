@@ -5,7 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from placement_ac.core.api.constants import KUEUE_ADMISSION, MULTIKUEUE_CONFIG, WORKLOAD, Kind
+from placement_ac.core.api.constants import (
+    KUEUE_ADMISSION,
+    LABEL_MAX_SECONDS,
+    MULTIKUEUE_CONFIG,
+    WORKLOAD,
+    Kind,
+)
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_lab.standins import multikueue as mk
 from placement_lab.standins.multikueue import objects as of
@@ -64,14 +70,18 @@ class VirtualWorkloads(VirtualWorkers, ABC):
         queue: str = "user-queue",
         requests: Mapping[str, str] | None = None,
         slots: int = 1,
+        max_seconds: int | None = None,
     ) -> Obj:
         """Create a Job with its Workload; return the Workload. `template`: its Pod template's metadata.
 
-        `requests`: of its container; `slots`: how many of a worker's slots it takes.
+        `requests`: of its container; `slots`: how many of a worker's slots it takes; `max_seconds`: how long
+        it says that it may run.
         """
         self._checks[name], self._sizes[name], self._queues[name] = tuple(checks), slots, queue
         job = self._born(mk.hub_job(name, NAMESPACE, queue, requests))
         job["spec"]["template"]["metadata"] = template or {}
+        if max_seconds:
+            job["metadata"]["labels"][LABEL_MAX_SECONDS] = str(max_seconds)
         self._jobs[name] = job
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]

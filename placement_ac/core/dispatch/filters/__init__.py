@@ -16,6 +16,7 @@ from placement_ac.core.dispatch.filters.capacity import capacity
 from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
 from placement_ac.core.dispatch.filters.limits import limits
+from placement_ac.core.dispatch.filters.maintenance import maintenance
 from placement_ac.core.dispatch.filters.node_labels import node_labels
 
 
@@ -40,6 +41,7 @@ class Filter:
 CAPACITY: Final = "Capacity"
 FILTERS: Final[dict[str, Filter]] = {
     "Limits": Filter(limits),
+    "Maintenance": Filter(maintenance),
     "ClusterNames": Filter(cluster_names),
     "ClusterAffinity": Filter(cluster_affinity),
     "NodeLabels": Filter(node_labels),

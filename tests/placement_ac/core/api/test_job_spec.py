@@ -245,3 +245,21 @@ def test_a_label_is_looked_up_among_many() -> None:
             spec.label("key0008")
 
     assert growth_of(look_up, 16) < sqrt(TIMES)
+
+
+@pytest.mark.parametrize(
+    ("limit", "deadlines", "seconds"),
+    [
+        pytest.param(None, (None,), None, id="it does not say"),
+        pytest.param(600, (None,), 600, id="Kueue's limit"),
+        pytest.param(
+            600, (3600,), 600, id="Kueue's limit before the Pods' deadline: Kueue ends the whole job"
+        ),
+        pytest.param(None, (60, None, 3600), 3600, id="the longest deadline of its Pods"),
+        pytest.param("600", ("60",), None, id="no numbers"),
+    ],
+)
+def test_how_long_a_job_may_run(limit: Any, deadlines: Any, seconds: int | None) -> None:
+    raw = raw_job(pods=tuple({"spec": {"activeDeadlineSeconds": one} if one else {}} for one in deadlines))
+    raw["spec"]["maximumExecutionTimeSeconds"] = limit
+    assert job_spec(raw).seconds == seconds

@@ -1,5 +1,6 @@
 """Each filter: which clusters it refuses for which job, and why."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -195,3 +196,21 @@ def test_a_job_over_a_limit_fits_nowhere_and_the_reason_names_the_limit() -> Non
     for name, (annotation, value, reason) in reasons.items():
         found = FILTERS[name](job(annotations={annotation: value}), cluster("a"))
         assert (found or "").startswith(f"couldn't be judged: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("left", "seconds", "reason"),
+    [
+        pytest.param(None, 9999, None, id="none is announced"),
+        pytest.param(60.0, 60, None, id="as long as is left"),
+        pytest.param(
+            60.0, 61, "had too little time left before its maintenance for a job of 61 s", id="longer"
+        ),
+        pytest.param(60.0, None, None, id="it does not say how long"),
+        pytest.param(0.0, 1, "was in maintenance", id="it has begun"),
+        pytest.param(0.0, None, "was in maintenance", id="it has begun, and the job does not say"),
+    ],
+)
+def test_maintenance(left: float | None, seconds: int | None, reason: str | None) -> None:
+    one = replace(job(), job=replace(job().job, seconds=seconds))
+    assert FILTERS["Maintenance"](one, cluster("a", maintenance_in=left)) == reason

@@ -9,6 +9,7 @@ import pytest
 
 from placement_ac.core.api.constants import MOVED, MOVED_FROM, MULTIKUEUE_CONFIG
 from placement_ac.core.inputs.state import MovePolicy, Snapshot, WorkerCopies
+from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, Raw, posts
@@ -167,6 +168,7 @@ def test_it_does_not_go_back_within_the_cooldown_while_another_has_room() -> Non
 # -- why a job is moved
 
 TWO = {"a": (8, 8), "b": (8, 2)}
+SOON = MaintenanceWindow(NOW + timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -174,6 +176,8 @@ TWO = {"a": (8, 8), "b": (8, 2)}
     [
         ({}, "check:Workload/job:a:b:better"),
         ({"selected": "bc"}, "check:Workload/job:a:b:drain"),
+        ({"maintenance": {"a": SOON}}, "check:Workload/job:a:b:maintenance"),
+        ({"maintenance": {"a": SOON, "b": SOON}}, "check:Workload/job:a:c:maintenance"),
         ({"quarantined": {"a": "jobs keep failing"}}, "check:Workload/job:a:b:quarantine"),
         (
             {"quarantined": {"a": "x", "b": "x"}, "used": {**USED, "c": (8, 2)}},
@@ -186,6 +190,8 @@ TWO = {"a": (8, 8), "b": (8, 2)}
     ids=[
         "another is better",
         "it drains",
+        "its maintenance is announced",
+        "never to one whose maintenance is announced",
         "it is quarantined",
         "never to one that is quarantined",
         "it drains: nobody waits for room",
