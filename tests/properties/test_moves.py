@@ -75,7 +75,7 @@ def happen(fleet: MovingFleet, chance: random.Random, names: list[str], *, crash
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("dispatcher", [True, False], ids=["ours", "AllAtOnce"])
 @settings(
-    max_examples=EXAMPLES or 12,
+    max_examples=EXAMPLES or 6,
     derandomize=not EXAMPLES,
     deadline=None,
     phases=[Phase.generate],
