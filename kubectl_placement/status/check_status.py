@@ -250,7 +250,8 @@ class _CheckReader:
             return "listed", self.unchanged_reason
         if any(entry.name == name for entry in targets.to_list):
             if is_listed:
-                return "listed", ""
+                why = self.snapshot.fleet.quarantined.get(cluster, "")
+                return "listed", why and f"quarantined: {why}"
             unknown = self.view.dump.why_unknown(MULTIKUEUE_CONFIG)
             return "selected", unknown or self.unchanged_reason or "it is not on Kueue's list yet"
         if cluster in targets.waiting_for_slot:

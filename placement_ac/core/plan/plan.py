@@ -48,6 +48,7 @@ from placement_ac.core.plan.objects import (
     target_objects,
     unchanged_objects,
 )
+from placement_ac.core.plan.quarantine import quarantine_events
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
@@ -106,12 +107,13 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
+    quarantines = quarantine_events(snapshot, targets)
     capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
     provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking, capacity),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -135,13 +137,13 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
-        ask_for_copies=drain.ask_for_copies,
+        ask_for_copies=(*drain.ask_for_copies, *nominations.ask_for_copies),
         capacities=capacity.wanted,
         ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking.events),
+            *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),

@@ -17,6 +17,7 @@ from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
 from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.node_labels import node_labels
+from placement_ac.core.dispatch.filters.quarantine import quarantine
 
 
 def _never(_: Workload) -> bool:
@@ -38,6 +39,8 @@ class Filter:
 
 
 CAPACITY: Final = "Capacity"
+QUARANTINE: Final = "Quarantine"
+"""It comes after all others, those of third parties too: see `DispatchCycle.refusals`."""
 FILTERS: Final[dict[str, Filter]] = {
     "Limits": Filter(limits),
     "ClusterNames": Filter(cluster_names),
@@ -45,4 +48,5 @@ FILTERS: Final[dict[str, Filter]] = {
     "NodeLabels": Filter(node_labels),
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
     CAPACITY: Filter(capacity, reads_queues=True),
+    QUARANTINE: Filter(quarantine),
 }
