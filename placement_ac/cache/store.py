@@ -5,6 +5,7 @@ Watches and lists fill it, reconcilers read it. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -288,6 +289,16 @@ class Cache:
         if memory is None or end is None or not memory.take(end) or end.is_good:
             return set()
         return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}
+
+    def job_ends(self) -> Mapping[tuple[str, str], int]:
+        """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
+        counts, known = Counter[tuple[str, str]](), self._tables.multikueue_clusters
+        for (worker, cause), number in (
+            self._tables.failures.counts if self._tables.failures else {}
+        ).items():
+            obj = known.get(("", worker))
+            counts[(obj.cluster if obj else "") or worker, cause] += number
+        return counts
 
     def remove(self, kind: Kind, raw: Obj) -> set[Key]:
         """Take in that an object is gone; a newer one of that name stays."""

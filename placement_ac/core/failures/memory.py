@@ -5,7 +5,7 @@ Pure. A function of the ends alone, so a restart that reads them from the hub's 
 result, as far as Workloads still exist.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import chain
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from cachetools import LRUCache
 
-from placement_ac.core.failures.ends import End
+from placement_ac.core.failures.ends import Cause, End
 
 WINDOW: Final = timedelta(hours=1)
 """How long an end counts for the reliability; its weight falls from 1 to 0."""
@@ -68,6 +68,8 @@ class FailureMemory:
     def __init__(self, avoid_for: float) -> None:
         self._avoid_for = timedelta(seconds=avoid_for)
         self._ends: dict[str, deque[End]] = {}
+        self.counts: Counter[tuple[str, Cause]] = Counter()
+        """Cluster and cause → how many ends were taken in."""
         self._jobs: LRUCache[str, _Job] = LRUCache(JOBS_KEPT)
         self._failing: dict[str, Failing | None] = {}
         """Cluster → whether it keeps failing, until another end says otherwise."""
@@ -85,6 +87,7 @@ class FailureMemory:
         ends = self._ends.setdefault(cluster, deque(maxlen=ENDS_KEPT))
         if any(_is_same(known, end) for known in ends):
             return False
+        self.counts[cluster, end.cause] += 1
         self._ends[cluster] = deque(sorted((*ends, end)), maxlen=ENDS_KEPT)
         job = self._jobs.setdefault(end.job, _Job({}, set(), []))
         before = job.fails_everywhere
