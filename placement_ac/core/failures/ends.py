@@ -111,14 +111,14 @@ def _eviction(conditions: _Conditions, at: datetime, before: str) -> _Found | No
 
 
 def _was_ready(conditions: _Conditions, at: datetime) -> bool | None:
-    """Return whether the Pods were ready at that time; None: Kueue's `waitForPodsReady` is off on the hub.
+    """Return whether the Pods were ready at that time; None: the hub does not show it.
 
-    Kueue sets the condition to False soon after an eviction, so a later time means that it was True.
+    It shows it if its Kueue has `waitForPodsReady`, which sets the condition to False soon after an eviction.
     """
-    since = _time(conditions, "PodsReady")
-    if since is None:
+    since, is_ready = _time(conditions, "PodsReady"), _is_true(conditions, "PodsReady")
+    if since is None or since == at:
         return None
-    return _is_true(conditions, "PodsReady") if since < at else not _is_true(conditions, "PodsReady") or None
+    return is_ready if since < at else None if is_ready else True
 
 
 def _started(conditions: _Conditions) -> datetime | None:
