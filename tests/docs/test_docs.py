@@ -131,6 +131,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_PLACEMENT,
         constants.ANNOTATION_PLACEMENT_NAMESPACE,
         constants.ANNOTATION_UNLIST,
+        constants.ANNOTATION_QUARANTINE,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "

@@ -1,6 +1,6 @@
 """
-What follows from a quarantine besides the choice of clusters (our dispatcher): jobs that wait there are taken
-back, and the condition and events say so.
+The consequences of a quarantine besides the choice of clusters (our dispatcher): jobs that wait there are
+taken back, and the condition and events say so.
 
 Pure. A job that runs is not touched. The withdrawal is that of a cluster which drains.
 """

@@ -7,9 +7,11 @@ import pytest
 
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
+from tests.placement_ac.observability.test_metrics_on_hub import OF_FAILURES, reads
 from tests.support import commands
-from tests.support.driver import Controllers, Driver
+from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Stage, dispatched, open_stage, soon
+from tests.support.monitoring import expressions, matches, selectors
 
 ALL = ["a", "b", "c"]
 ANNOTATION = "placement-ac.open-cluster-management.io/quarantine"
@@ -54,6 +56,30 @@ def test_a_cluster_that_fails_every_job_gets_no_new_ones(stage: Stage, admin: Dr
     stage.until_runs("new", "b")
     [event] = [message for reason, message in stage.warnings() if reason == "ClusterQuarantined"]
     assert event.startswith("no new job is sent to a: 5 of 5 jobs failed there")
+
+
+def test_metrics_alert_and_dashboard_find_it(admin: Driver, controllers: Controllers) -> None:
+    read = reads(port := free_port())
+    settings = SETTINGS | {"metrics_bind_address": f"127.0.0.1:{port}"}
+    with dispatched(admin, controllers, ALL, controller=settings) as stage:
+        stage.fleet.break_down("a", 0.1)
+        five_fail(stage)
+        soon(lambda: read().sum("cluster_quarantined", check="p", cluster="a"), 1.0)
+        page = read()
+    assert page.sum("cluster_quarantined") == 1.0
+    assert page.sum("job_ends_total", cluster="a", cause="failed_early") == 5.0
+    assert page.sum("cluster_reliability", check="p", cluster="a") == 0.0
+    found = [
+        (
+            selector.name,
+            any(one.name == selector.name and matches(selector, one.labels) for one in page.series),
+        )
+        for expression in expressions()
+        for selector in selectors(expression.text)
+        if selector.name in {metric.name for metric in OF_FAILURES}
+    ]
+    assert {name for name, _ in found} == {metric.name for metric in OF_FAILURES}
+    assert all(is_there for _, is_there in found)
 
 
 def test_a_restart_reads_it_from_the_hub(admin: Driver, controllers: Controllers) -> None:
