@@ -23,7 +23,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan bench-worker-setup clean
+.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -153,6 +153,9 @@ bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size tak
 
 bench-worker-setup: $(VENV)/installed ## Measure how long the set-up of 200 workers takes, and a change of it
 	$(BIN)/python -m bench.worker_setup
+
+bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real hub: HUB and WORKER_KUBECONFIGS as for test-real, DISPATCHER=AllAtOnce, Incremental or placement-ac
+	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

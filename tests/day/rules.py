@@ -58,6 +58,9 @@ class Seen:
     """Since when there has been room for it, while it waits."""
     gone_since: float | None = None
     """Since when it has been placed, and runs nowhere."""
+    hidden: frozenset[str] = frozenset()
+    """Clusters with a copy of it that Kueue could not see when it placed the job: when such a cluster
+    is back, the copy with the earlier quota wins, and Kueue has the job run there (docs/limits.md)."""
 
 
 @dataclass
@@ -115,7 +118,17 @@ class Rules:
         where = of.cluster_of(before.raw)
         if is_evicted and not of.is_condition_true(before.raw, of.EVICTED) and where:
             self._evicted(name, where, of.condition_field(raw, of.EVICTED))
+        if of.cluster_of(raw) and not where:
+            before.hidden = self._hidden_copies(name)
         before.raw = raw
+
+    def _hidden_copies(self, name: str) -> frozenset[str]:
+        workers = self.world.kueue.workers
+        return frozenset(
+            cluster
+            for cluster in CLUSTERS
+            if name in workers[cluster].copies and not _is_connected(workers[cluster])
+        )
 
     def _evicted(self, name: str, worker: str, why: str) -> None:
         cluster = self.world.cluster_of(worker)
@@ -189,7 +202,7 @@ class Rules:
                 seen.idle_since = now if seen.idle_since is None else seen.idle_since
             else:
                 seen.idle_since = None
-            if placed and self._is_gone(name, self.world.cluster_of(placed)):
+            if placed and self._is_gone(seen, name, self.world.cluster_of(placed)):
                 seen.gone_since = now if seen.gone_since is None else seen.gone_since
             else:
                 seen.gone_since = None
@@ -222,9 +235,11 @@ class Rules:
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 
-    def _is_gone(self, name: str, cluster: str) -> bool:
+    def _is_gone(self, seen: Seen, name: str, cluster: str) -> bool:
         worker = self.world.kueue.workers[cluster]
-        return worker.reachable and name not in worker.jobs and name not in self.kueue_lost
+        if not worker.reachable or name in worker.jobs or name in self.kueue_lost:
+            return False
+        return not seen.hidden & self.world.kueue.running(name)
 
     def _judge(self) -> None:
         world, now = self.world, self.world.now
@@ -311,3 +326,7 @@ class Rules:
         self.happened = 0
         if number > most:
             self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")
+
+
+def _is_connected(worker: Any) -> bool:
+    return worker.reachable and worker.connected

@@ -19,13 +19,13 @@ from placement_ac.core.plan.stats import PlacementStats, placement_stats
 from tests.day.day import play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
-from tests.day.world import BARE, MODES
+from tests.day.world import BARE, MODES, World
 
 NOON: Final = 12.0
 HOURS: Final = 6.0
 MINUTE: Final = 60.0
 SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
-"""How many seeds are played; CI has time for one in each mode but the last."""
+"""How many seeds are played; CI has time for one in each mode."""
 
 
 def test_the_same_seed_gives_the_same_day() -> None:
@@ -111,6 +111,22 @@ def test_a_fault_of_the_plan_is_found(
     finding = play_day(mode, 1, items, 2 * HOUR, [rule]).finding
     assert finding
     assert finding.rule == rule
+
+
+def test_a_job_that_vanishes_from_its_worker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    happen = World.happen
+
+    def vanishes(world: World, item: Item) -> None:
+        happen(world, item)
+        for worker in world.kueue.workers.values() if item == items[-1] else ():
+            worker.jobs.pop("j0", None)
+
+    items = research(full=1, more=1)
+    assert play_day("shared", 1, items, HOUR).finding is None
+    monkeypatch.setattr(World, "happen", vanishes)
+    finding = play_day("shared", 1, items, HOUR, ["lost"]).finding
+    assert finding
+    assert finding.rule == "lost"
 
 
 def test_a_withdrawn_nomination_delays_no_round() -> None:

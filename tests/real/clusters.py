@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 NAME: Final = "placement-ac-real"
 """Of every object of these tests but the Jobs (real-…), and the set `global` if it is not bound."""
 MULTIKUEUE: Final = f"{NAME}-multikueue"
 SECOND: Final = f"{NAME}-second"
 """The other queue of the cohort."""
+CLUSTER_QUEUES: Final = (NAME, SECOND)
 QUEUES: Final = "kueue-system"
 JOBS: Final = "default"
 CHOSEN: Final = f"{NAME}.example.com/chosen"
@@ -83,6 +84,13 @@ class Fleet:
     """The most that a step may take."""
     dispatcher: bool = False
     """Whether Kueue on the hub leaves nominations to placement-ac."""
+
+    @classmethod
+    def of(cls, hub: Cluster, workers: str, seconds: float, dispatcher: bool) -> Self:
+        """Return the fleet; `workers` as NAME=FILE,NAME=FILE,NAME=FILE."""
+        pairs = [pair.partition("=")[::2] for pair in workers.split(",")]
+        assert len(pairs) >= 3, "name three clusters of the hub, NAME=FILE each"
+        return cls(hub, {name: Cluster(Path(file)) for name, file in pairs[:3]}, seconds, dispatcher)
 
     # -- what is on the hub
 
@@ -161,7 +169,7 @@ class Fleet:
     # -- jobs
 
     def submit(self, name: str, *, cpu: int = 1, queue: str = NAME) -> None:
-        self.hub.apply(_job(name, cpu, queue))
+        self.hub.apply(job(name, cpu, queue))
 
     def runs(self) -> dict[str, dict[str, str]]:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
@@ -293,15 +301,17 @@ def _checks() -> tuple[Obj, ...]:
     )
 
 
+def quota(cpus: int) -> Obj:
+    """Return the resource group of a ClusterQueue."""
+    amounts = {"cpu": str(cpus), "memory": f"{max(8, cpus)}Gi"}
+    resources = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
+    return {"coveredResources": [*amounts], "flavors": [{"name": NAME, "resources": resources}]}
+
+
 def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
     """Two queues; a worker's share 4 CPUs in a cohort, the hub's have room for whatever waits."""
     version = {"apiVersion": f"{_KUEUE}/v1beta2"}
-    quota = [
-        {"name": "cpu", "nominalQuota": "16" if with_checks else "2"},
-        {"name": "memory", "nominalQuota": "8Gi"},
-    ]
-    group = {"coveredResources": ["cpu", "memory"], "flavors": [{"name": NAME, "resources": quota}]}
-    spec: Obj = {"namespaceSelector": {}, "resourceGroups": [group]}
+    spec: Obj = {"namespaceSelector": {}, "resourceGroups": [quota(16 if with_checks else 2)]}
     if with_checks:
         spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": MULTIKUEUE}, {"name": NAME}]}
     else:
@@ -316,7 +326,8 @@ def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
     return {**version, "kind": "ResourceFlavor", **_meta(NAME)}, *queues[0], *queues[1]
 
 
-def _job(name: str, cpu: int, queue: str) -> Obj:
+def job(name: str, cpu: int = 1, queue: str = NAME) -> Obj:
+    """Return a Job that runs until `THE_END` is in its Pod."""
     container = {
         "name": "waits",
         "image": IMAGE,

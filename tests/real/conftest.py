@@ -23,10 +23,7 @@ def fleet(pytestconfig: pytest.Config) -> Fleet:
         pytest.skip(
             "needs a real hub: --hub-kubeconfig FILE --worker-kubeconfigs NAME=FILE,NAME=FILE,NAME=FILE"
         )
-    pairs = [pair.partition("=")[::2] for pair in workers.split(",")]
-    assert len(pairs) >= 3, "--worker-kubeconfigs: name three clusters of the hub, NAME=FILE each"
-    found = {name: Cluster(Path(file)) for name, file in pairs[:3]}
-    return Fleet(Cluster(Path(hub)), found, SECONDS, bool(pytestconfig.getoption("dispatcher")))
+    return Fleet.of(Cluster(Path(hub)), workers, SECONDS, bool(pytestconfig.getoption("dispatcher")))
 
 
 @pytest.fixture(scope="session")
