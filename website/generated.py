@@ -57,6 +57,7 @@ SETTINGS_IN_USE: Final = {
     "round_timeout": "2m",
     "dispatch_profile": "Placement=1,Spread=2",
     "node_labels": "topology.kubernetes.io/region=claim:region",
+    "avoid_after_failure": "10m",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",

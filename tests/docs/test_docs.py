@@ -132,6 +132,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_PLACEMENT_NAMESPACE,
         constants.ANNOTATION_UNLIST,
         constants.ANNOTATION_MAINTENANCE,
+        constants.ANNOTATION_QUARANTINE,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "

@@ -50,6 +50,7 @@ from placement_ac.core.plan.objects import (
     target_objects,
     unchanged_objects,
 )
+from placement_ac.core.plan.quarantine import quarantine_events
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
@@ -108,12 +109,13 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
+    quarantines = quarantine_events(snapshot, targets)
     capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
     provisioned, withdrawals = targets.provisioned, Withdrawals() if paused else targets.withdrawals
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking, capacity, withdrawals),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, withdrawals),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -137,13 +139,16 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
-        ask_for_copies=(*drain.ask_for_copies, *withdrawals.ask_for_copies),
+        ask_for_copies=tuple(
+            dict.fromkeys((*drain.ask_for_copies, *withdrawals.ask_for_copies, *nominations.ask_for_copies))
+        ),
         capacities=capacity.wanted,
         ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking.events, *maintenance_events(snapshot)),
+            *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
+            *maintenance_events(snapshot),
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),
