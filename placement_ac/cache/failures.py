@@ -4,11 +4,13 @@ Collect what is remembered of failed jobs, for the decision on one Placement.
 No I/O, no clock.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from placement_ac.cache.index import Table
 from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.failures.quarantine import quarantines
@@ -53,6 +55,17 @@ def with_failures(
         reliability=_by_cluster(memory.reliability(now), cluster_of),
         avoided={uid: clusters for uid, clusters in avoided.items() if clusters},
     )
+
+
+def ends_by_cluster(
+    memory: FailureMemory | None, workers: Table[KueueObject]
+) -> Mapping[tuple[str, str], int]:
+    """Return managed cluster and cause → how many jobs ended so; `workers`: the MultiKueueClusters."""
+    counts = Counter[tuple[str, str]]()
+    for (name, cause), number in memory.counts.items() if memory else ():
+        worker = workers.get(("", name))
+        counts[(worker.cluster if worker else "") or name, cause] += number
+    return counts
 
 
 def _by_cluster(by_worker: Mapping[str, T], cluster_of: Mapping[str, str]) -> dict[str, T]:

@@ -5,7 +5,6 @@ Watches and lists fill it, reconcilers read it. No I/O, no clock.
 `put`, `remove` and `replace` return the keys that the change touches.
 """
 
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac.cache.credentials import CredentialLookup
+from placement_ac.cache.failures import ends_by_cluster
 from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
@@ -292,13 +292,7 @@ class Cache:
 
     def job_ends(self) -> Mapping[tuple[str, str], int]:
         """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
-        counts, known = Counter[tuple[str, str]](), self._tables.multikueue_clusters
-        for (worker, cause), number in (
-            self._tables.failures.counts if self._tables.failures else {}
-        ).items():
-            obj = known.get(("", worker))
-            counts[(obj.cluster if obj else "") or worker, cause] += number
-        return counts
+        return ends_by_cluster(self._tables.failures, self._tables.multikueue_clusters)
 
     def remove(self, kind: Kind, raw: Obj) -> set[Key]:
         """Take in that an object is gone; a newer one of that name stays."""

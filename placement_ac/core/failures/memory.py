@@ -44,6 +44,14 @@ class Failing(NamedTuple):
     """When the last job failed there. A job that was placed later and is well shows that it is mended."""
 
 
+class _Known(NamedTuple):
+    """The conclusions from the ends on one cluster."""
+
+    failing: Failing | None
+    weighed: list[tuple[float, bool]]
+    """When each end that counts was, and whether it is good."""
+
+
 class _Job(NamedTuple):
     """How one job has ended, by MultiKueueCluster."""
 
@@ -71,8 +79,8 @@ class FailureMemory:
         self.counts: Counter[tuple[str, Cause]] = Counter()
         """Cluster and cause → how many ends were taken in."""
         self._jobs: LRUCache[str, _Job] = LRUCache(JOBS_KEPT)
-        self._failing: dict[str, Failing | None] = {}
-        """Cluster → whether it keeps failing, until another end says otherwise."""
+        self._judged: dict[str, _Known] = {}
+        """Cluster → what its ends say, until there is another one."""
 
     def copy(self) -> "FailureMemory":
         """Return a memory of the same ends; later changes of either stay its own."""
@@ -98,22 +106,26 @@ class FailureMemory:
             job.failed[cluster] = times + 1, max(last, end.at)
             job.bad.update({cluster} if end.is_bad else ())
         for changed in {cluster, *job.bad} if job.fails_everywhere is not before else {cluster}:
-            self._failing.pop(changed, None)
+            self._judged.pop(changed, None)
         return True
 
     def reliability(self, now: datetime) -> dict[str, float]:
         """Return cluster → the share of its ends that were not due to it, where there are enough."""
-        shares = {cluster: _share(self._counted(cluster), now) for cluster in self._ends}
+        shares = {cluster: _share(self._known(cluster).weighed, now.timestamp()) for cluster in self._ends}
         return {cluster: share for cluster, share in shares.items() if share is not None}
 
     def failing(self, now: datetime) -> dict[str, Failing]:
         """Return the clusters whose jobs keep failing; forget those without a recent end."""
         for cluster in [name for name, ends in self._ends.items() if ends[-1].at < now - KEPT_FOR]:
             del self._ends[cluster]
-            self._failing.pop(cluster, None)
-        for cluster in self._ends.keys() - self._failing.keys():
-            self._failing[cluster] = _failing(self._counted(cluster), self._avoid_for)
-        return {cluster: found for cluster, found in sorted(self._failing.items()) if found}
+            self._judged.pop(cluster, None)
+        return {cluster: found for cluster in sorted(self._ends) if (found := self._known(cluster).failing)}
+
+    def _known(self, cluster: str) -> "_Known":
+        if cluster not in self._judged:
+            ends = self._counted(cluster)
+            self._judged[cluster] = _Known(_failing(ends, self._avoid_for), [_weighed(end) for end in ends])
+        return self._judged[cluster]
 
     def avoided(self, job: str, now: datetime) -> dict[str, datetime]:
         """Return the clusters that a job avoids, and until when."""
@@ -138,11 +150,17 @@ def _is_same(known: End, end: End) -> bool:
     return known.uid == end.uid and (known.at == end.at or (end.is_over and known.at < end.at))
 
 
-def _share(ends: Iterable[End], now: datetime) -> float | None:
-    recent = [(end, 1 - (now - end.at) / WINDOW) for end in ends if now - end.at < WINDOW]
+def _weighed(end: End) -> tuple[float, bool]:
+    return end.at.timestamp(), end.is_good
+
+
+def _share(ends: Iterable[tuple[float, bool]], now: float) -> float | None:
+    """Return the share of the good ends by weight; `ends`: when each was, and whether it is good."""
+    window = WINDOW.total_seconds()
+    recent = [(1 - (now - at) / window, is_good) for at, is_good in ends if now - at < window]
     if len(recent) < ENDS_LEAST:
         return None
-    return sum(weight for end, weight in recent if end.is_good) / sum(weight for _, weight in recent)
+    return sum(weight for weight, is_good in recent if is_good) / sum(weight for weight, _ in recent)
 
 
 def _failing(ends: Iterable[End], avoid_for: timedelta) -> Failing | None:
@@ -153,7 +171,7 @@ def _failing(ends: Iterable[End], avoid_for: timedelta) -> Failing | None:
     for end in ends:
         recent.append(end)
         if found is None:
-            share = _share(recent, end.at) if end.is_bad else None
+            share = _share(map(_weighed, recent), end.at.timestamp()) if end.is_bad else None
             if share is not None and share < THRESHOLD:
                 bad = [one for one in recent if one.is_bad and end.at - one.at < WINDOW]
                 wait = avoid_for
