@@ -62,6 +62,7 @@ SETTINGS_IN_USE: Final = {
     "moves_per_hour": "6",
     "move_cooldown": "2h",
     "node_labels": "topology.kubernetes.io/region=claim:region",
+    "avoid_after_failure": "10m",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",

@@ -106,7 +106,7 @@ class _RecordingFit(JobFit):
             points = {name: self.points(workload, name) for name in ranking.order}
             profile = self.profile(workload)
             asks_about = self._cycle.asks_about(workload, profile)
-            doubts = {name: self._cycle.doubt(workload, name) for name in ranking.order}
+            doubts = {name: self.doubt(workload, name) for name in ranking.order}
             self.judged = _Judged(ranking, self.problem(workload), profile, points, asks_about, doubts)
         return ranking
 

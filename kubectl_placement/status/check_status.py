@@ -250,8 +250,10 @@ class _CheckReader:
             return "listed", self.unchanged_reason
         if any(entry.name == name for entry in targets.to_list):
             if is_listed:
-                window = self.snapshot.fleet.maintenance.get(cluster)
-                return "listed", window.announcement if window else ""
+                fleet = self.snapshot.fleet
+                window, why = fleet.maintenance.get(cluster), fleet.quarantined.get(cluster)
+                remarks = (window.announcement if window else "", f"quarantined: {why}" if why else "")
+                return "listed", "; ".join(filter(None, remarks))
             unknown = self.view.dump.why_unknown(MULTIKUEUE_CONFIG)
             return "selected", unknown or self.unchanged_reason or "it is not on Kueue's list yet"
         if cluster in targets.waiting_for_slot:

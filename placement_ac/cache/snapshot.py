@@ -9,6 +9,7 @@ from datetime import datetime
 
 from placement_ac.cache.capacity import capacity_inputs, misconfigured_provider
 from placement_ac.cache.credentials import CredentialLookup
+from placement_ac.cache.failures import with_failures
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
 from placement_ac.cache.tables import Tables
@@ -81,6 +82,11 @@ class SnapshotBuilder:
         deleted, unreachable = self._lost(listed_clusters)
         windows = self._maintenance([*credentials, *listed_clusters])
         former = self._former_checks(config, clusters.values(), name)
+        listed_objects = {
+            cluster: clusters[entry]
+            for entry, cluster in zip(listed, listed_clusters, strict=True)
+            if entry in clusters
+        }
         return state.Snapshot(
             name=name,
             now=now,
@@ -109,17 +115,24 @@ class SnapshotBuilder:
                     tables.configs.index("listed").used_by_others(clusters, ("", name))
                 ),
             ),
-            fleet=state.FleetState(
-                deleted,
-                unreachable,
-                labels=self._labels([*credentials, *listed_clusters]),
-                last_by_group=self._last_by_group(name, workloads),
-                worker_copies=worker_copies,
-                queue_facts=queue_facts,
-                probe_results=probe_results,
-                setup_remarks=setup_remarks,
-                maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
-                maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
+            fleet=with_failures(
+                state.FleetState(
+                    deleted,
+                    unreachable,
+                    labels=self._labels([*credentials, *listed_clusters]),
+                    last_by_group=self._last_by_group(name, workloads),
+                    worker_copies=worker_copies,
+                    queue_facts=queue_facts,
+                    probe_results=probe_results,
+                    setup_remarks=setup_remarks,
+                    maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
+                    maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
+                ),
+                tables.failures,
+                listed_objects,
+                workloads,
+                now,
+                self._policy.avoid_after_failure,
             ),
             workloads=workloads,
             capacity=capacity_inputs(tables, name, (*checks, *users), [*credentials, *listed_clusters]),

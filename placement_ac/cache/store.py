@@ -14,6 +14,7 @@ from typing import Any, Final
 from cachetools import LRUCache
 
 from placement_ac.cache.credentials import CredentialLookup
+from placement_ac.cache.failures import ends_by_cluster
 from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
@@ -36,6 +37,8 @@ from placement_ac.core.api.fields import Obj
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
+from placement_ac.core.failures.ends import end_of
+from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
@@ -109,16 +112,22 @@ class Cache:
         """`providers`: those that Kueue supports; None: unknown. `capacity`: whether any are watched."""
         hub, provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
+        avoid_for = self._policy.avoid_after_failure
         by_kind = empty_tables(
-            source, provisioning, dispatches=self._policy.judges_jobs, sets_up=setup.enabled
+            source,
+            provisioning,
+            dispatches=self._policy.judges_jobs,
+            sets_up=setup.enabled,
+            remembers=avoid_for > 0,
         )
+        failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity)
         """The kinds that are watched."""
         namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
         namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))
         self._use(
             _State(
-                Tables(hub, source, provisioning, setup, kueue_namespace, by_kind),
+                Tables(hub, source, provisioning, setup, kueue_namespace, by_kind, failures=failures),
                 Listings(self.kinds, namespaces),
                 {},
                 {},
@@ -247,7 +256,7 @@ class Cache:
             return set()  # it is known already, mostly as a write of ours
         now: Any = table.read(raw)
         if kind is WORKLOAD:
-            return self._put_workload(now, before)
+            return self._take_end(raw, now, before if known else None) | self._put_workload(now, before)
         if kind in SETUP_KINDS and known and before and replace(before, meta=now.meta) == now:
             table.put(id_, now)
             return set()  # most events of a ClusterQueue say how many jobs wait
@@ -272,6 +281,18 @@ class Cache:
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
             return set()
         return self._keys_for(WORKLOAD, before, now)
+
+    def _take_end(self, raw: Obj, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
+        """Take in how a Workload has ended on a cluster; return the Placements that this may concern."""
+        memory = self._tables.failures
+        end = end_of(raw, before.cluster if before else None, now.same_job) if memory else None
+        if memory is None or end is None or not memory.take(end) or end.is_good:
+            return set()
+        return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}
+
+    def job_ends(self) -> Mapping[tuple[str, str], int]:
+        """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
+        return ends_by_cluster(self._tables.failures, self._tables.multikueue_clusters)
 
     def remove(self, kind: Kind, raw: Obj) -> set[Key]:
         """Take in that an object is gone; a newer one of that name stays."""
@@ -336,6 +357,7 @@ class Cache:
             obj: Any = table.read(raw)
             if kind is WORKLOAD:
                 self._tables.groups.take(obj)
+                self._take_end(raw, obj, None)
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)

@@ -37,6 +37,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
+from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.kinds import CAPACITY_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
@@ -96,13 +97,19 @@ def cluster_queue_of(local_queue: objects.HubQueue) -> str:
 
 
 def empty_tables(
-    source: DecisionSource, policy: ProvisioningPolicy, *, dispatches: bool, sets_up: bool
+    source: DecisionSource,
+    policy: ProvisioningPolicy,
+    *,
+    dispatches: bool,
+    sets_up: bool,
+    remembers: bool = False,
 ) -> dict[Kind, Table[Any]]:
-    """Return the tables of a hub of which nothing is known yet.
+    """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
     Of Workloads and ManagedClusters only our dispatcher needs all, and the CA of a cluster is most of it.
     """
     accounts = (policy.account, ADDON_ACCOUNT)
+    workload = decode.workload_with_job if dispatches else decode.workload
     managed_cluster = partial(
         decode.managed_cluster,
         with_server=policy.provision,
@@ -142,7 +149,7 @@ def empty_tables(
             source=lambda o: ("/".join(o.source),),
         ),
         WORKLOAD: Table(
-            decode.workload_with_job if dispatches else decode.workload,
+            decode.workload_with_identity if remembers else workload,
             check=lambda w: {state.check for state in w.check_states},
         ),
         MANAGED_CLUSTER: Table(
@@ -175,6 +182,7 @@ class Tables:
         by_kind: Mapping[Kind, Table[Any]],
         groups: GroupPlaces | None = None,
         in_use: Mapping[str, str] | None = None,
+        failures: FailureMemory | None = None,
     ) -> None:
         self.hub = hub
         self.source = source
@@ -182,6 +190,8 @@ class Tables:
         self.setup = setup
         self.kueue_namespace = kueue_namespace
         self.groups = groups or GroupPlaces()
+        self.failures = failures
+        """Where jobs failed; None: it is not remembered."""
         self.in_use = dict(in_use or {})
         """Name → NAMESPACE/UID of the Placement of that name in use."""
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
@@ -220,6 +230,7 @@ class Tables:
             by_kind,
             self.groups.copy(),
             self.in_use,
+            self.failures.copy() if self.failures else None,
         )
 
     # -- Placements and clusters

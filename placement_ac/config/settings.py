@@ -198,6 +198,9 @@ class Settings(BaseModel):
     """How many jobs of a check are moved in an hour at most."""
     move_cooldown: Seconds = 3600.0
     """The shortest time between two moves of the same job."""
+    avoid_after_failure: Seconds = 0.0
+    """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
+    sent. Only with the dispatcher; 0: failures are not remembered."""
     worker_timeout: Seconds = Field(5.0, gt=0)
     """How long a worker may take to answer."""
     access_providers: File | None = None
@@ -287,6 +290,13 @@ class Settings(BaseModel):
     def _only_with_dispatcher(cls, seconds: float | None, info: ValidationInfo) -> float | None:
         if seconds and not info.data.get("dispatcher"):
             raise ValueError("set dispatcher to true: otherwise Kueue sends jobs to every listed cluster")
+        return seconds
+
+    @field_validator("avoid_after_failure")
+    @classmethod
+    def _by_dispatcher(cls, seconds: float, info: ValidationInfo) -> float:
+        if seconds and not info.data.get("dispatcher"):
+            raise ValueError("set dispatcher to true: otherwise Kueue chooses where jobs go")
         return seconds
 
     @field_validator("dispatch_profile")

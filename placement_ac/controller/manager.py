@@ -57,7 +57,12 @@ class Manager:
         self._login = Login(settings.kubeconfig, settings.context)
         self._provisioning = provisioning_policy(settings)
         self._session: Session | None = None
-        self._metrics = Metrics(expiries=self._expiries, queue_load=self._load, leading=lambda: self.leading)
+        self._metrics = Metrics(
+            expiries=self._expiries,
+            queue_load=self._load,
+            leading=lambda: self.leading,
+            job_ends=lambda: self._session.cache.job_ends() if self._session else {},
+        )
         self._lease = self._new_lease() if settings.leader_elect else None
         self._health = Health(without_leader=self._lease.without_leader if self._lease else None)
         self._discovery = HubDiscovery(settings, self._provisioning, self._health, self._login.server)

@@ -119,6 +119,23 @@ CONNECTED: Final = _gauge(
     ("check", "cluster"),
     "1 for each listed cluster to which Kueue is connected, else 0.",
 )
+QUARANTINED: Final = _gauge(
+    "cluster_quarantined",
+    ("check", "cluster"),
+    "1 for each listed cluster that gets no new jobs, because jobs keep failing there or an admin wants it,"
+    " else 0; none without `--avoid-after-failure`.",
+)
+RELIABILITY: Final = _gauge(
+    "cluster_reliability",
+    ("check", "cluster"),
+    "The share of the jobs on a listed cluster that did not end because of it, in the last hour, 0 to 1; none"
+    " if fewer than five ended, or without `--avoid-after-failure`.",
+)
+JOB_ENDS: Final = _counter(
+    "job_ends_total",
+    ("cluster", "cause"),
+    "Ends of jobs on clusters; none without `--avoid-after-failure`.",
+)
 DRAIN_START: Final = _gauge(
     "oldest_drain_start_timestamp_seconds",
     ("check",),

@@ -22,7 +22,7 @@ from prometheus_client import (
     ProcessCollector,
     disable_created_metrics,
 )
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from placement_ac.core.api.errors import ApiError
@@ -37,7 +37,8 @@ from placement_ac.observability.metric_definitions import MetricDefinition, Queu
 class Metrics(Collector):
     """The metrics of one controller, the collector of its gauges. Not thread-safe: one event loop owns it.
 
-    `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire.
+    `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire;
+    `job_ends`: cluster and cause → how many jobs ended so.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Metrics(Collector):
         expiries: Callable[[], Mapping[str, datetime]] = dict,
         queue_load: Callable[[], QueueLoad] = QueueLoad,
         leading: Callable[[], bool] = bool,
+        job_ends: Callable[[], Mapping[tuple[str, str], int]] = dict,
     ) -> None:
         self._expiries, self._queue_load, self._leading = expiries, queue_load, leading
+        self._job_ends = job_ends
         # They are a third of all series, and of no use.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the package has no types here
         self.registry = CollectorRegistry()
@@ -180,6 +183,12 @@ class Metrics(Collector):
         yield from self._check_gauges()
         expiries = sorted(self._expiries().items())
         yield _gauge(definitions.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
+        ends = CounterMetricFamily(
+            definitions.JOB_ENDS.name, definitions.JOB_ENDS.help, labels=definitions.JOB_ENDS.labels
+        )
+        for labels, number in sorted(self._job_ends().items()) if self._leading() else ():
+            ends.add_metric(labels, number)
+        yield ends
         yield _gauge(definitions.LEADER, [((), float(self._leading()))])
         yield _gauge(definitions.BUILD_INFO, [(_BUILD, 1.0)])
 
@@ -207,6 +216,22 @@ class Metrics(Collector):
                 ((name, cluster), float(connected))
                 for (name, _, _), stats in known
                 for cluster, connected in stats.connected.items()
+            ),
+        )
+        yield _gauge(
+            definitions.QUARANTINED,
+            (
+                ((name, cluster), float(value))
+                for (name, _, _), stats in known
+                for cluster, value in stats.quarantined.items()
+            ),
+        )
+        yield _gauge(
+            definitions.RELIABILITY,
+            (
+                ((name, cluster), share)
+                for (name, _, _), stats in known
+                for cluster, share in stats.reliability.items()
             ),
         )
         yield _gauge(

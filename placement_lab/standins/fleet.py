@@ -248,6 +248,17 @@ class WorkerFleet:
     def resize(self, name: str, slots: int) -> None:
         self._workers[name].resize(slots)
 
+    def break_down(self, name: str, fails_after: float | None) -> None:
+        """Let each Job fail on a worker, so many seconds after its start; None: its Pods never start."""
+        self._workers[name].break_down(fails_after)
+
+    def mend(self, name: str) -> None:
+        self._workers[name].mend()
+
+    def evict(self, job: str, reason: str, namespace: str = "default") -> list[str]:
+        """Let the workers' Kueue evict the copies of the Job for this reason, and return their workers."""
+        return [name for name in self.names if self._workers[name].evict(job, reason, namespace)]
+
     def finish(self, job: str, namespace: str = "default") -> list[str]:
         """Complete the Job on all workers that run it, and return them. Raises ApiError for a lost one."""
         return [name for name in self.names if self._workers[name].finish(job, namespace)]

@@ -66,6 +66,21 @@ def completed(now: float) -> Object:
     return dict(item["status"]) | done
 
 
+def failed(now: float) -> Object:
+    """Return the status of a Job whose Pods have failed more often than its backoffLimit."""
+    item: Object = {"metadata": {}}
+    for condition in ("FailureTarget", "Failed"):
+        message = "Job has reached the specified backoff limit"
+        set_condition(item, condition, True, "BackoffLimitExceeded", message, now)
+    return dict(item["status"]) | {"failed": 1, "active": 0, "ready": 0}
+
+
+def started_at(job: Object) -> float | None:
+    """Return when a Job began that runs now; None if none does."""
+    started = (job.get("status") or {}).get("startTime")
+    return parse_time(started) if started and not job_is_finished(job) else None
+
+
 def pods_ready(workload: Object, job: Object | None, now: float) -> Object:
     """Return the condition PodsReady that Kueue sets on the Job's Workload."""
     item: Object = {"metadata": workload["metadata"], "status": {"conditions": []}}

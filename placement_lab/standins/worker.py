@@ -16,7 +16,14 @@ from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
-from placement_lab.standins.kueue_jobs import completed, end_of_sleep, job_status, removed_at
+from placement_lab.standins.kueue_jobs import (
+    completed,
+    end_of_sleep,
+    failed,
+    job_status,
+    removed_at,
+    started_at,
+)
 from placement_lab.standins.multikueue import (
     Operation,
     SetActive,
@@ -27,7 +34,7 @@ from placement_lab.standins.multikueue import (
     runs,
 )
 from placement_lab.standins.multikueue.objects import FINISHED, deep_copy, is_condition_true
-from placement_lab.standins.multikueue.transitions import finish
+from placement_lab.standins.multikueue.transitions import evict, finish
 
 QUEUE: Final = "cluster-queue"
 """The name of a worker's only ClusterQueue, as in the recordings."""
@@ -41,7 +48,8 @@ class KueueWorker(StandIn):
     `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod, and
     the TTL controller, which removes a finished one after its `ttlSecondsAfterFinished`.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
-    `hold`, `release`, `resize`, `finish`, `end_copy`: from any thread except the stand-in's own.
+    `hold`, `release`, `resize`, `break_down`, `mend`, `finish`, `end_copy`, `evict`: from any thread except
+    the stand-in's own.
     """
 
     name = "kueue"
@@ -55,6 +63,8 @@ class KueueWorker(StandIn):
         self._slots = slots
         self._held = held
         self._pods = pods
+        self._fails_after: float | None = None
+        self._starts_pods = True
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self) -> None:
@@ -75,6 +85,14 @@ class KueueWorker(StandIn):
         """Set the number of slots; no Workload is preempted if it decreases."""
         self._set(slots=slots)
 
+    def break_down(self, fails_after: float | None) -> None:
+        """Let each Job fail so many seconds after its start, from now on; None: its Pods never start."""
+        self._fails_after, self._starts_pods = fails_after, fails_after is not None
+
+    def mend(self) -> None:
+        """Let Jobs run that start from now on."""
+        self._fails_after, self._starts_pods = None, True
+
     def finish(self, name: str, namespace: str = "default") -> bool:
         """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
         return self._wait_for(self._written(lambda: self._finish((namespace, name))))
@@ -85,6 +103,13 @@ class KueueWorker(StandIn):
         Return whether the Job was here. Raises ApiError, TimeoutError.
         """
         return self._wait_for(self._written(lambda: self._end_copy((namespace, name), reason)))
+
+    def evict(self, name: str, reason: str, namespace: str = "default") -> bool:
+        """Let the worker's Kueue evict the copy of a Job, as for a `PodsReadyTimeout`.
+
+        Return whether the Job was here. Raises ApiError, TimeoutError.
+        """
+        return self._wait_for(self._written(lambda: self._evict((namespace, name), reason)))
 
     def _wait_for(self, work: Coroutine[object, object, bool]) -> bool:
         if self._loop is None:
@@ -115,9 +140,21 @@ class KueueWorker(StandIn):
         await self.patch(JOB, job, {"status": completed(time.time())}, "status")
         return True
 
-    async def _end_copy(self, key: Name, reason: str) -> bool:
+    def _copy_of(self, key: Name) -> Object | None:
         job = self.objects(JOB).get(key)
-        copy = self.objects(WORKLOAD).get((key[0], _prebuilt(job))) if job else None
+        return self.objects(WORKLOAD).get((key[0], _prebuilt(job))) if job else None
+
+    async def _evict(self, key: Name, reason: str) -> bool:
+        copy = self._copy_of(key)
+        if copy is None:
+            return False
+        evicted = deep_copy(copy)
+        evict(evicted, reason, "Exceeded the PodsReady timeout", time.time())
+        await self.replace_status(WORKLOAD, copy, evicted["status"])
+        return True
+
+    async def _end_copy(self, key: Name, reason: str) -> bool:
+        copy = self._copy_of(key)
         if copy is None:
             return False
         ended = deep_copy(copy)
@@ -163,20 +200,22 @@ class KueueWorker(StandIn):
     async def _reconcile_job(self, where: Name) -> None:
         job = self.objects(JOB).get(where)
         status = job_status(job, time.time()) if job else None
-        if job and status:
+        if job and status and (self._starts_pods or not status["startTime"]):
             await self.patch(JOB, job, {"status": status}, "status")
         elif job and (end := removed_at(job)):
             await self._remove_at(end, job)
+        elif job and self._fails_after is not None and (start := started_at(job)):
+            await self._end_at(start + self._fails_after, job, failed)
         elif job and self._sleeps and (end := end_of_sleep(job)):
-            await self._end_at(end, job)
+            await self._end_at(end, job, completed)
 
-    async def _end_at(self, end: float, job: Object) -> None:
-        """Complete a running Job, or look at it again when it ends."""
+    async def _end_at(self, end: float, job: Object, status: Callable[[float], Object]) -> None:
+        """End a running Job with this status, or look at it again when it ends."""
         left = end - time.time()
         if left > 0:
             self.enqueue(("job", *key_of(job)), after=left)
         else:
-            await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+            await self.patch(JOB, job, {"status": status(time.time())}, "status")
 
     async def _remove_at(self, end: float, job: Object) -> None:
         """Remove a finished Job whose time is over, with its copy, which it owns; else look again then.

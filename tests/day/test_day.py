@@ -13,6 +13,7 @@ import pytest
 
 from placement_ac.controller import reconcile
 from placement_ac.controller.recorder import Recorder
+from placement_ac.core.dispatch.filters import FILTERS, Filter
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import PlacementStats, placement_stats
@@ -127,6 +128,43 @@ def test_a_job_that_vanishes_from_its_worker_is_found(monkeypatch: pytest.Monkey
     finding = play_day("shared", 1, items, HOUR, ["lost"]).finding
     assert finding
     assert finding.rule == "lost"
+
+
+FULL: Final = tuple(job(n, 1 + n / 60, lasts=240) for n in range(0, 20, 2))
+"""Jobs of four hours on all clusters; those with even numbers do not say how long they run."""
+FORCED: Final = (*FULL, Trouble(10 * MINUTE, "window", "a100-eu-1", 3 * HOUR, 1))
+LONG_ONES: Final = (
+    Trouble(1 * MINUTE, "window", "a100-eu-1", 3 * HOUR),
+    *(job(n, 10 + n / 60, lasts=240) for n in range(1, 20, 2)),
+)
+
+
+def no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FILTERS, "Maintenance", Filter(lambda *_: None))
+
+
+def no_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.draining.leaving.is_forced_out", lambda *_: False)
+
+
+@pytest.mark.parametrize(
+    ("items", "fault", "rule"),
+    [
+        pytest.param(LONG_ONES, no_filter, "too-long", id="too long"),
+        pytest.param(FORCED, no_force, "forced", id="by force"),
+    ],
+)
+def test_a_fault_in_a_maintenance_window_is_found(
+    items: tuple[Item, ...],
+    fault: Callable[[pytest.MonkeyPatch], None],
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert play_day("dispatcher", 1, items, 2 * HOUR).finding is None
+    fault(monkeypatch)
+    finding = play_day("dispatcher", 1, items, 2 * HOUR, [rule]).finding
+    assert finding
+    assert finding.rule == rule
 
 
 def test_a_withdrawn_nomination_delays_no_round() -> None:

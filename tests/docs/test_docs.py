@@ -134,6 +134,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_MOVABLE,
         constants.ANNOTATION_MOVES,
         constants.ANNOTATION_MAINTENANCE,
+        constants.ANNOTATION_QUARANTINE,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "

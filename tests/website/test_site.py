@@ -133,6 +133,7 @@ def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> 
     others = {
         "leader_elect_renew_deadline": {"leader_elect_lease_duration": "30s"},
         "unlist_after": {"dispatcher": True},
+        "avoid_after_failure": {"dispatcher": True},
     }
     Settings.model_validate({**others.get(name, {}), name: value})
     assert value != default_of(name)

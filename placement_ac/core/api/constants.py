@@ -158,6 +158,8 @@ ANNOTATION_UNLIST: Final = "placement-ac.open-cluster-management.io/unlist"
 """On a MultiKueueConfig: the clusters, comma-separated, that an admin does not want to stand by."""
 ANNOTATION_MAINTENANCE: Final = "placement-ac.open-cluster-management.io/maintenance"
 """On a ManagedCluster: from when on no job may run there, and whether the rest is sent back then."""
+ANNOTATION_QUARANTINE: Final = "placement-ac.open-cluster-management.io/quarantine"
+"""On a MultiKueueCluster: "true", no new job is sent there; "false", failures there quarantine it no more."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
@@ -301,6 +303,8 @@ CLUSTER_REMOVED: Final = "ClusterRemoved"
 CLUSTER_DISCONNECTED: Final = "ClusterDisconnected"
 CLUSTER_RECONNECTED: Final = "ClusterReconnected"
 CLUSTER_UNUSABLE: Final = "ClusterUnusable"
+CLUSTER_QUARANTINED: Final = "ClusterQuarantined"
+CLUSTER_RETURNED: Final = "ClusterReturned"
 HELD: Final = "Held"
 WORKLOADS_SENT_BACK: Final = "WorkloadsSentBack"
 CLUSTER_LOST: Final = "ClusterLost"
@@ -324,6 +328,8 @@ EVENTS: Final = {
     CLUSTER_DISCONNECTED: ("Warning", "Kueue has lost its connection to listed clusters"),
     CLUSTER_RECONNECTED: ("Normal", "Kueue is connected to listed clusters again"),
     CLUSTER_UNUSABLE: ("Warning", "selected clusters cannot be used"),
+    CLUSTER_QUARANTINED: ("Warning", "the dispatcher sends no new job to a cluster"),
+    CLUSTER_RETURNED: ("Normal", "the dispatcher sends jobs to a cluster again"),
     HELD: ("Warning", "the list is held after a mass loss"),
     WORKLOADS_SENT_BACK: ("Warning", "jobs are sent back from a cluster that leaves"),
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),

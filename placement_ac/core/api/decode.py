@@ -349,6 +349,17 @@ def workload_with_job(raw: Obj) -> objects.Workload:
     return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
 
 
+def workload_with_identity(raw: Obj) -> objects.Workload:
+    """Read one with the wishes of its job, and with what is the same when its owner submits the job again.
+
+    That is the namespace and the Pods' specs: names and labels differ from Job to Job.
+    """
+    podsets = get_list(raw, "spec", "podSets")
+    specs = [get_dict(podset, "template", "spec") for podset in podsets]
+    digest = hashlib.sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
+    return replace(workload_with_job(raw), same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}")
+
+
 def _nominated_since(raw: Obj) -> datetime | None:
     """Return when a nomination was last written: the time of the manager that both dispatchers use."""
     if not get_value(raw, "status", "nominatedClusterNames"):

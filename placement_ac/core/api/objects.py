@@ -27,6 +27,7 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONTROLLER,
     OUR_CONTROLLER,
     PLACEMENT,
+    READY,
     Kind,
 )
 from placement_ac.core.api.fields import Obj, get_dict, get_str, parse_time
@@ -194,6 +195,8 @@ class Workload:
     """When it was nominated last, or a little later, while it waits; None: `managedFields` does not say."""
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
+    same_job: str = ""
+    """The same for all Workloads of one job; read only where failures are remembered."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
@@ -202,6 +205,12 @@ class Workload:
     def movable(self) -> bool:
         """Whether it may be sent back while it runs, by its own words."""
         return (ANNOTATION_MOVABLE, "true") in self.job.annotations
+
+    @property
+    def placed_since(self) -> datetime | None:
+        """Since when it is on its cluster, or a little earlier: Kueue's check is the last to be Ready."""
+        times = [state.since for state in self.check_states if state.state == READY and state.since]
+        return max(times, default=None) if self.cluster else None
 
     @property
     def label(self) -> str:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.dispatch.filters import FILTERS
+from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -83,6 +83,8 @@ class DispatchCycle:
             {name: Plugin(function, partial(report, name)) for name, function in functions.items()}
             for functions in (FILTERS, SCORES)
         )
+        self._quarantine = self._filters.pop(QUARANTINE)
+        self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
         self._known: dict[tuple[object, ...], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
@@ -179,7 +181,19 @@ class DispatchCycle:
         return {score: self._score(score).rate(job, self._clusters[name]) for score, _ in profile.weights}
 
     def refusals(self, job: Workload, profile: Profile) -> Refusals:
-        """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer."""
+        """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer.
+
+        A quarantine refuses only while another cluster that Kueue is connected to fits.
+        """
+        refusals = self._without_quarantine(job, profile)
+        if not self._quarantined:
+            return refusals
+        others = {name: cluster for name, cluster in self._quarantined.items() if name not in refusals}
+        both = {**refusals, **_refused(job, others, {QUARANTINE: self._quarantine})}
+        fits = any(cluster.connected and name not in both for name, cluster in self._clusters.items())
+        return both if fits else refusals
+
+    def _without_quarantine(self, job: Workload, profile: Profile) -> Refusals:
         refusals = self._by_built_in_filters(job)
         if not profile.filters:
             return refusals

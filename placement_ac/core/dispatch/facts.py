@@ -57,6 +57,12 @@ class Cluster:
     """How many of `waiting` came since the worker was asked."""
     maintenance_in: float | None = None
     """Seconds until its maintenance begins; None: none is announced."""
+    connected: bool = True
+    """Whether Kueue is connected to it."""
+    quarantine: str = ""
+    """Why it gets no new job; "": it does."""
+    tried_by: str | None = None
+    """The uid of the job that tries it, if it is quarantined; "": the next one does; None: none may."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
 
@@ -103,6 +109,7 @@ class Cluster:
     def add_waiting(self, workloads: Iterable[Workload]) -> None:
         """Take in that these are nominated there from now on."""
         for workload in workloads:
+            self.tried_by = workload.meta.uid if self.tried_by == "" else self.tried_by
             self.waiting.append(workload)
             self.coming.append(workload)
             self.newcomers += 1

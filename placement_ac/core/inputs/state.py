@@ -147,6 +147,8 @@ class PlacementPolicy:
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
     """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
+    avoid_after_failure: float = 0.0
+    """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""
     probe: bool = False
@@ -195,6 +197,7 @@ class SinceKind(StrEnum):
     HAS_ROOM = auto()  # a MultiKueueCluster that has room for movable jobs; a number for what they ask for
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
+    QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
     CLUSTERS_LACK = auto()  # the message of an event about listed clusters that lack something
 
@@ -341,12 +344,19 @@ class FleetState:
     """Cluster → the result of its last probe."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cluster → what is to be said of its queues, if we set up workers."""
-    quarantined: Mapping[str, str] = field(default_factory=dict)
-    """Cluster → why no new job is sent there: jobs keep failing."""
     maintenance: Mapping[str, MaintenanceWindow] = field(default_factory=dict)
     """Cluster → until when jobs may run there, by the annotation of its ManagedCluster."""
     maintenance_problems: Mapping[str, str] = field(default_factory=dict)
     """Cluster → what to correct in that annotation: it is ignored."""
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Cluster → why no new job is sent there: jobs keep failing."""
+    retry_at: Mapping[str, datetime] = field(default_factory=dict)
+    """Quarantined cluster → when one job may try it; not those that an admin has quarantined."""
+    reliability: Mapping[str, float] = field(default_factory=dict)
+    """Cluster → the share of its jobs that did not end because of it, 0 to 1; only where at least five
+    ended."""
+    avoided: Mapping[str, Mapping[str, datetime]] = field(default_factory=dict)
+    """Uid of a Workload → the clusters where that job failed, and until when they come last."""
 
 
 @dataclass(frozen=True, slots=True)

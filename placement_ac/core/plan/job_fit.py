@@ -6,6 +6,7 @@ the Workload is placed or evicted, or the cluster leaves: only the drain takes o
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
@@ -29,6 +30,7 @@ class JobFit:
         self._default = default_profile(snapshot)[0]
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
+        self._cluster_of = {entry.name: entry.cluster for entry in targets.to_list}
         self._askable = askable_workers(snapshot, targets)
         undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
         self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
@@ -84,6 +86,16 @@ class JobFit:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
         return self._cycle.shortage(workload)
 
+    def avoids(self, workload: Workload, name: str) -> str:
+        """Return why a MultiKueueCluster comes last: the job failed there; "": it does not."""
+        avoided = self._snapshot.fleet.avoided.get(workload.meta.uid, {})
+        until = avoided.get(self._cluster_of[name]) if avoided else None
+        return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}" if until else ""
+
+    def doubt(self, workload: Workload, name: str) -> str:
+        """Return why a MultiKueueCluster that fits the Workload comes last for it; "": it does not."""
+        return self.avoids(workload, name) or self._cycle.doubt(workload, name)
+
     def defers(self, workload: Workload) -> bool:
         """Whether the Workload is left for a later plan: there are too many for one."""
         return workload.meta.uid in self.turn.deferred
@@ -96,6 +108,12 @@ class JobFit:
 def round_since(workload: Workload) -> Since:
     """Return since when a Workload's last round has lasted."""
     return Since(SinceKind.NOMINATION_ROUND, workload.meta.uid, len(workload.nominated))
+
+
+def nominated_at(snapshot: Snapshot, workload: Workload) -> datetime:
+    """Return when a Workload was nominated last, as far as it is known."""
+    age = timedelta(seconds=snapshot.age(round_since(workload)))
+    return workload.nominated_since or snapshot.now - age
 
 
 def round_left(snapshot: Snapshot, workload: Workload) -> float:
@@ -140,7 +158,22 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             snapshot.fleet.last_by_group,
             *_facts(snapshot, entry.name, run, wait),  # the queues, and who came since they were read
             maintenance_in=window.seconds_left(snapshot.now) if window else None,
+            connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
+            quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
+            tried_by=_tried_by(snapshot, entry.cluster, run, wait),
         )
+
+
+def _tried_by(
+    snapshot: Snapshot, cluster: str, run: Iterable[Workload], wait: Iterable[Workload]
+) -> str | None:
+    """Return the uid of the job that tries a quarantined cluster; "": the next one does; None: none may."""
+    retry_at = snapshot.fleet.retry_at.get(cluster)
+    if retry_at is None or snapshot.now < retry_at:
+        return None
+    since = {workload.meta.uid: workload.placed_since for workload in run}
+    since |= {workload.meta.uid: nominated_at(snapshot, workload) for workload in wait}
+    return next((uid for uid, when in since.items() if when and when >= retry_at), "")
 
 
 def _facts(

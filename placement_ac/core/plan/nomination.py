@@ -20,6 +20,7 @@ from placement_ac.core.inputs.state import Since, Snapshot
 from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
+from placement_ac.core.plan.quarantine import Withdrawals, withdrawals
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -42,6 +43,8 @@ class Nominations:
     """Uids of new Workloads that wait for a worker's answer (FACTS_WAIT_SECONDS), or a later plan."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
+    ask_for_copies: tuple[str, ...] = ()
+    """Quarantined MultiKueueClusters that are to be asked for the copies that they hold."""
     lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
@@ -59,7 +62,8 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
     asked_about = set(fit.asked_early)
     awaiting: set[str] = set()
     waiting_for_room: dict[str, str] = {}
-    for case in _cases(snapshot, targets, eligible):
+    taken_back = withdrawals(snapshot, targets, fit)
+    for case in _cases(snapshot, targets, eligible, taken_back):
         workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
         asked = frozenset[str]() if deferred else _asked_about(snapshot, fit, case, eligible)
         asked_about |= asked
@@ -91,8 +95,9 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
         questions,
         frozenset(awaiting),
         waiting_for_room,
-        fit.turn.lasting(awaiting).union(lasting),
-        soonest((*waits, fit.turn.requeue_after)),
+        taken_back.ask_for_copies,
+        fit.turn.lasting(awaiting).union(lasting, taken_back.lasting),
+        soonest((*waits, fit.turn.requeue_after, taken_back.requeue_after)),
     )
 
 
@@ -132,13 +137,14 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
 
 
 def _best(fit: JobFit, case: "_Case") -> list[str]:
-    """Return the clusters for the next round, best first.
+    """Return the clusters for the next round, best first; where the job failed, only if there is no other.
 
     A Workload that still waits after a round goes first to the clusters that have room for it now, and so
     does one that is moved: it goes back only if after a round no other cluster has room, or if none fits it.
     """
     workload = case.workload
     order = [name for name in fit.ranking(workload).order if name in case.more]
+    order = [name for name in order if not fit.avoids(workload, name)] or order
     if not workload.nominated and case.moved_from is None:
         return order
     order.sort(key=lambda name: not fit.has_room(workload, name))
@@ -189,8 +195,10 @@ class _Case(NamedTuple):
         return self.is_new or (bool(self.more) and self.left <= FACTS_WAIT_SECONDS)
 
 
-def _cases(snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str]) -> Iterator[_Case]:
-    steps = (*targets.drain.releases, *targets.withdrawals.steps)
+def _cases(
+    snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str], taken_back: Withdrawals
+) -> Iterator[_Case]:
+    steps = (*targets.drain.releases, *targets.withdrawals.steps, *taken_back.steps)
     denominated = _by_workload((step.name, step.denominate) for step in steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in steps)
     moved = _moved(snapshot, targets)

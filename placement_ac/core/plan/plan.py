@@ -51,6 +51,7 @@ from placement_ac.core.plan.objects import (
     target_objects,
     unchanged_objects,
 )
+from placement_ac.core.plan.quarantine import quarantine_events
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
@@ -119,12 +120,22 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
+    quarantines = quarantine_events(snapshot, targets)
     capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
     provisioned, withdrawals = targets.provisioned, Withdrawals() if paused else targets.withdrawals
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, lacking, capacity, withdrawals, moves),
+        *(
+            provisioned,
+            nominations.questions,
+            connections,
+            quarantines,
+            lacking,
+            capacity,
+            withdrawals,
+            moves,
+        ),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -151,14 +162,20 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         ignored=tuple(_ignored(targets, fit)) if fit else (),
         refusals=nominations.refusals,
         ask_for_copies=tuple(
-            dict.fromkeys((*drain.ask_for_copies, *withdrawals.ask_for_copies, *moves.plan.ask_for_copies))
+            dict.fromkeys(
+                (
+                    *(*drain.ask_for_copies, *withdrawals.ask_for_copies),
+                    *(*nominations.ask_for_copies, *moves.plan.ask_for_copies),
+                )
+            )
         ),
         capacities=capacity.wanted,
         ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask, *moves.questions.ask))),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
-            *(*connections.events, *expiry.events, *lacking.events, *maintenance_events(snapshot)),
+            *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
+            *maintenance_events(snapshot),
             *moves.plan.events,
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),

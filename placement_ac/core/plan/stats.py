@@ -30,6 +30,10 @@ class PlacementStats:
     """Listed clusters → whether Kueue is connected."""
     moves_left: Mapping[str, int] = field(default_factory=dict)
     """Check → how many jobs may still be moved in this hour."""
+    quarantined: Mapping[str, bool] = field(default_factory=dict)
+    """Listed clusters → whether they get no new jobs; none where failures are not remembered."""
+    reliability: Mapping[str, float] = field(default_factory=dict)
+    """Listed clusters → the share of jobs that did not end because of them, where it is known."""
     unfit: int = 0
     """Workloads with quota that no cluster fits (our dispatcher)."""
     refusals: Mapping[str, int] = field(default_factory=dict)
@@ -40,6 +44,7 @@ def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
     """Return the numbers of the Placement in `snapshot`, for which `wanted` was planned."""
     listed = snapshot.objects.listed
     conditions = ((check.meta.name, check.active) for check in snapshot.checks.ours)
+    connected = dict(_connected(snapshot))
     since = snapshot.objects.config.draining if snapshot.objects.config else {}
     return PlacementStats(
         placement=snapshot.name,
@@ -53,8 +58,14 @@ def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
         held=wanted.held,
-        connected=dict(_connected(snapshot)),
         moves_left=wanted.moves_left,
+        connected=connected,
+        quarantined={
+            cluster: cluster in snapshot.fleet.quarantined
+            for cluster in connected
+            if snapshot.policy.avoid_after_failure
+        },
+        reliability=snapshot.fleet.reliability,
         unfit=len(wanted.unfit),
         refusals=wanted.refusals,
     )

@@ -54,6 +54,7 @@ from placement_lab.standins.multikueue.worker_kueue import (
     preempted_status,
     reconcile_copy,
     runs,
+    timed_out_status,
 )
 
 __all__ = [
@@ -92,6 +93,7 @@ __all__ = [
     "reconcile_copy",
     "refusal",
     "runs",
+    "timed_out_status",
     "worker_job",
     "workload_of",
 ]

@@ -27,6 +27,7 @@ from placement_lab.standins.multikueue.objects import (
 
 BY_CHECK: Final = "AdmissionCheck"
 BY_PREEMPTION: Final = "Preempted"
+BY_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 BY_DEACTIVATION: Final = "Deactivated"
 NO_FLAVORS: Final[Mapping[str, Obj]] = MappingProxyType({})
 

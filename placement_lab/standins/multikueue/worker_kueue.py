@@ -84,6 +84,14 @@ def preempted_status(copy: Obj, now: float) -> Obj:
     return dict(after["status"])
 
 
+def timed_out_status(copy: Obj, now: float) -> Obj:
+    """Return the status of a copy that the worker's Kueue evicts: its Pods were not ready in time."""
+    after = deep_copy(copy)
+    message = "Exceeded the PodsReady timeout"
+    step.evict(after, step.BY_PODS_READY_TIMEOUT, message, now)
+    return dict(after["status"])
+
+
 def _finish(copy: Obj, job: Obj, now: float) -> ReconcileResult:
     failed = is_condition_true(job, "Failed")
     reason, kind = ("Failed", "Failed") if failed else ("Succeeded", "Complete")

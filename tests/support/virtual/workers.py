@@ -115,10 +115,24 @@ class VirtualWorkers(VirtualClock, ABC):
                 done = {"type": "Complete", "status": "True", "message": "Job finished successfully"}
                 self._set_job(where, name, status={"succeeded": 1, "active": 0, "conditions": [done]})
 
+    def fail(self, name: str, worker: str) -> None:
+        """Let the Job fail where it runs: its Pods have failed more often than its backoffLimit."""
+        why = "Job has reached the specified backoff limit"
+        failed = {"type": "Failed", "status": "True", "message": why}
+        for where in self._names_of(worker):
+            if name in self.workers[where].jobs and mk.runs(self.workers[where].jobs[name]):
+                self._set_job(where, name, status={"failed": 1, "active": 0, "conditions": [failed]})
+                return
+
     def preempt(self, name: str, worker: str) -> None:
         """Let the worker's own Kueue preempt the copy."""
         before = self.workers[worker].copies[name]
         self._set_copy(worker, name, status=mk.preempted_status(before, self.now))
+
+    def time_out(self, name: str, worker: str) -> None:
+        """Let the worker's own Kueue evict the copy: its Pods were not ready in time."""
+        before = self.workers[worker].copies[name]
+        self._set_copy(worker, name, status=mk.timed_out_status(before, self.now))
 
     def lose(self, worker: str, *, frozen: bool = True) -> None:
         """Disconnect a worker. `frozen`: its API server is down; else only the network is."""

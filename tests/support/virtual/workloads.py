@@ -199,6 +199,14 @@ class VirtualWorkloads(VirtualWorkers, ABC):
             self._ours_active[check] = active
             self.later(self._draw("cache"), self._wake_all)
 
+    def set_pods_ready(self, name: str, ready: bool) -> None:
+        """Write condition PodsReady, as the hub's Kueue does with `waitForPodsReady`."""
+        if name not in self._hub:
+            return
+        workload = self._changed(name, None)
+        of.set_condition(workload, "PodsReady", ready, "Started" if ready else "WaitForStart", "", self.now)
+        self._put(name, workload)
+
     def evict(self, name: str) -> None:
         """Let the hub's own Kueue preempt the Workload; without quota nothing happens."""
         workload = self._changed(name, None)

@@ -18,6 +18,7 @@ from placement_ac.core.dispatch.filters.cluster_names import cluster_names
 from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.maintenance import maintenance
 from placement_ac.core.dispatch.filters.node_labels import node_labels
+from placement_ac.core.dispatch.filters.quarantine import quarantine
 
 
 def _never(_: Workload) -> bool:
@@ -39,6 +40,8 @@ class Filter:
 
 
 CAPACITY: Final = "Capacity"
+QUARANTINE: Final = "Quarantine"
+"""It comes after all others, those of third parties too: see `DispatchCycle.refusals`."""
 FILTERS: Final[dict[str, Filter]] = {
     "Limits": Filter(limits),
     "Maintenance": Filter(maintenance),
@@ -47,4 +50,5 @@ FILTERS: Final[dict[str, Filter]] = {
     "NodeLabels": Filter(node_labels),
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
     CAPACITY: Filter(capacity, reads_queues=True),
+    QUARANTINE: Filter(quarantine),
 }

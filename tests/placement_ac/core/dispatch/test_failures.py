@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import FILTERS, Filter
+from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.inputs.queue_facts import worker_facts
@@ -29,7 +29,9 @@ def fails(job: Workload, cluster: Cluster) -> Any:
 def test_a_filter_that_fails_refuses(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FILTERS, name, Filter(fails))
     problems: list[tuple[str, str]] = []
-    cycle = DispatchCycle([cluster()], report=lambda *problem: problems.append(problem))
+    # A quarantine refuses only while another cluster fits.
+    clusters = [cluster(quarantine="it fails"), cluster("b")] if name == QUARANTINE else [cluster()]
+    cycle = DispatchCycle(clusters, report=lambda *problem: problems.append(problem))
     ranking = cycle.rank(job(), parse_profile("ranked"))
     assert ranking.refusals == {"p-a": FilterRefusal(name, "could not be judged: ZeroDivisionError")}
     [(plugin, problem)] = problems

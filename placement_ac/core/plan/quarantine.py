@@ -1,0 +1,108 @@
+"""
+The consequences of a quarantine besides the choice of clusters (our dispatcher): jobs that wait there are
+taken back, and the condition and events say so.
+
+Pure. A job that runs is not touched. The withdrawal is that of a cluster which drains.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from placement_ac.core.api.constants import CLUSTER_QUARANTINED, CLUSTER_RETURNED
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.text import joined
+from placement_ac.core.dispatch.filters import QUARANTINE
+from placement_ac.core.draining.leaving import LeavingCluster
+from placement_ac.core.draining.rules import withdraw_waiting
+from placement_ac.core.draining.state import DrainState, DrainStep
+from placement_ac.core.failures.quarantine import wrong_annotations
+from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
+from placement_ac.core.plan.event_intents import DueEvents
+from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.selection import soonest
+
+
+class Withdrawals(NamedTuple):
+    """The quarantined clusters from whose nominations jobs are taken."""
+
+    steps: tuple[DrainStep, ...] = ()
+
+    @property
+    def ask_for_copies(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.steps if step.ask_for_copies)
+
+    @property
+    def lasting(self) -> frozenset[Since]:
+        return frozenset().union(*[step.lasting for step in self.steps])
+
+    @property
+    def requeue_after(self) -> float | None:
+        return soonest(step.requeue_after for step in self.steps)
+
+
+def withdrawals(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Withdrawals:
+    """Return which jobs are taken out of the nominations to quarantined clusters, and are nominated again."""
+    entries = [entry for entry in targets.to_list if entry.cluster in snapshot.fleet.quarantined]
+    return Withdrawals(tuple(_withdrawal(snapshot, targets, fit, *entry[:2]) for entry in entries))
+
+
+def _withdrawal(
+    snapshot: Snapshot, targets: TargetClusters, fit: JobFit, cluster: str, name: str
+) -> DrainStep:
+    refused = [job for job in targets.workloads.waiting_only(name) if _is_refused(fit, job, name)]
+    workloads = targets.workloads._replace(waiting={name: refused})
+    step = withdraw_waiting(
+        LeavingCluster(snapshot, workloads, cluster, name), DrainStep(cluster, name, DrainState.RUNNING)
+    )
+    age = snapshot.fleet.worker_copies[name].age if step.make_ready else 0.0
+    reported = snapshot.now - timedelta(seconds=age)
+    return step._replace(make_ready=tuple(job for job in step.make_ready if _is_of_now(job, reported)))
+
+
+def _is_refused(fit: JobFit, job: Workload, name: str) -> bool:
+    refusal = fit.refusals(job)[0].get(name)
+    return refusal is not None and refusal.filter == QUARANTINE
+
+
+def _is_of_now(job: Workload, reported: datetime) -> bool:
+    """Whether a report of its copy is about the quota that the job has now, not about an earlier try."""
+    since, evicted = job.quota_since, job.evicted_at
+    if since is None or (evicted is not None and evicted > since):
+        return False
+    return reported > since + timedelta(seconds=1)  # the API gives whole seconds
+
+
+def quarantine_remarks(snapshot: Snapshot) -> Iterator[str]:
+    """Yield what the condition says of listed clusters that are quarantined, and of wrong annotations."""
+    if why := snapshot.fleet.quarantined:
+        yield f"quarantined: {joined([f'{cluster} ({why[cluster]})' for cluster in why])}"
+    if snapshot.policy.avoid_after_failure:
+        listed, objects = snapshot.objects.listed, snapshot.objects.clusters
+        yield from wrong_annotations([objects[name] for name in listed if name in objects])
+
+
+def quarantine_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
+    """Return the events about clusters that are quarantined, and about those that are no longer."""
+    quarantined, before = snapshot.fleet.quarantined, snapshot.ages(SinceKind.QUARANTINED)
+    events = [
+        EventIntent(CLUSTER_QUARANTINED, f"no new job is sent to {cluster}: {why}")
+        for cluster, why in quarantined.items()
+    ]
+    events += [
+        EventIntent(CLUSTER_RETURNED, f"jobs are sent to {cluster} again: it is no longer quarantined")
+        for cluster in sorted(before.keys() - quarantined.keys())
+    ]
+    lasting = frozenset(Since(SinceKind.QUARANTINED, cluster) for cluster in quarantined)
+    return DueEvents(tuple(events), soonest(_left(snapshot, targets)), lasting)
+
+
+def _left(snapshot: Snapshot, targets: TargetClusters) -> Iterator[float]:
+    """Yield the seconds until one job may try a quarantined cluster, or has shown that it is mended."""
+    for cluster, retry_at in snapshot.fleet.retry_at.items():
+        placed = [job.placed_since for job in targets.workloads.running.get(targets.listed[cluster], ())]
+        well = timedelta(seconds=snapshot.policy.avoid_after_failure)
+        for when in (retry_at, *(since + well for since in placed if since)):
+            if when > snapshot.now:
+                yield (when - snapshot.now).total_seconds()

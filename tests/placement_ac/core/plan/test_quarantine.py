@@ -1,0 +1,153 @@
+"""A quarantined cluster gets no new jobs, the last that fits does, and what waits there is taken back."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, Snapshot, WorkerCopies
+from placement_ac.core.plan.plan import plan
+from tests.support.builders import NOW, running
+from tests.support.decided import NO_COPIES, decided_inputs, nominated, problems, ranked, ready
+
+OURS = PlacementPolicy(
+    retention=0.0,
+    loss_grace=0.0,
+    dispatcher=True,
+    step_size=1,
+    avoid_after_failure=600.0,
+    unlist_after=3600.0,
+)
+JOB = ("default", "job")
+WHY = "5 of 5 jobs failed there"
+LATER, EARLIER = NOW + timedelta(minutes=5), NOW - timedelta(minutes=5)
+
+
+def quarantined(
+    selected: str, whom: str, *jobs: Any, retry_at: datetime | None = LATER, **rest: Any
+) -> Snapshot:
+    """OCM decides `selected` in that order, and `whom` of them are quarantined."""
+    given = {"policy": OURS, "listed": selected} | rest
+    snapshot = decided_inputs(ranked(selected), *jobs, **given)
+    fleet = replace(
+        snapshot.fleet,
+        quarantined=dict.fromkeys(whom, WHY),
+        retry_at=dict.fromkeys(whom, retry_at) if retry_at else {},
+    )
+    return replace(snapshot, fleet=fleet)
+
+
+def planned(*args: Any, **rest: Any) -> Plan:
+    return plan(quarantined(*args, **rest))
+
+
+def test_a_new_job_goes_to_the_next_cluster() -> None:
+    answer = planned("abc", "a", ready())
+    assert nominated(answer) == {"job": ("p-b",)}
+    assert answer.refusals == {"Quarantine": 1}
+    assert problems(answer) == f"quarantined: a ({WHY})"
+
+
+@pytest.mark.parametrize("whom", ["a", "ab"])
+def test_never_the_last_cluster_that_fits(whom: str) -> None:
+    assert nominated(planned("ab", whom, ready(), off="" if whom == "ab" else "b")) == {"job": ("p-a",)}
+
+
+def test_one_job_tries_it_when_it_is_time_and_the_others_do_not() -> None:
+    jobs = [ready(name=name) for name in ("one", "two")]
+    assert nominated(planned("ab", "a", *jobs, retry_at=EARLIER)) == {"one": ("p-a",), "two": ("p-b",)}
+    assert nominated(planned("ab", "a", *jobs, retry_at=None)) == {"one": ("p-b",), "two": ("p-b",)}
+    tries = [running("before", "p-a"), ready(name="two")]
+    assert nominated(planned("ab", "a", *tries, retry_at=NOW)) == {"two": ("p-b",)}
+    assert nominated(planned("ab", "a", *tries, retry_at=NOW + timedelta(seconds=1))) == {"two": ("p-b",)}
+
+
+def test_a_job_that_ran_there_before_does_not_try_it() -> None:
+    there = running("before", "p-a")
+    there["status"]["admissionChecks"][1]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    there["status"]["admissionChecks"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    assert nominated(planned("ab", "a", there, ready(name="new"), retry_at=EARLIER)) == {"new": ("p-a",)}
+
+
+def test_the_job_that_tries_it_stays_nominated() -> None:
+    tries = ready("p-a")
+    assert nominated(planned("ab", "a", tries, retry_at=NOW, copies=NO_COPIES)) == {}
+
+
+# -- what waits there
+
+
+def test_what_waits_there_is_taken_back_by_a_fresh_report() -> None:
+    first = planned("abc", "a", ready("p-a"))
+    assert (first.ask_for_copies, nominated(first)) == (("p-a",), {})
+    then = planned("abc", "a", ready("p-a"), copies=NO_COPIES)
+    assert nominated(then) == {"job": ("p-b",)}
+    assert nominated(planned("abc", "a", ready("p-a", "p-c"), copies=NO_COPIES)) == {"job": ("p-c", "p-b")}
+
+
+def test_what_has_quota_there_stays_nominated_until_kueue_has_recorded_it() -> None:
+    assert nominated(planned("ab", "a", ready("p-a"), copies=WorkerCopies({JOB: True}, age=0.5))) == {}
+
+
+def test_where_no_other_cluster_fits_it_stays() -> None:
+    only = planned("a", "a", ready("p-a"), copies=NO_COPIES)
+    assert (nominated(only), only.ask_for_copies) == ({}, ())
+
+
+def test_a_cluster_that_cannot_be_asked_keeps_its_nominations() -> None:
+    assert nominated(planned("ab", "a", ready("p-a"), copies=WorkerCopies({}, "no answer", 1.0))) == {}
+
+
+def again(copies: WorkerCopies, job: Any, age: float = 5.0) -> Plan:
+    since = {Since(SinceKind.WITHDRAWN, "a"): age}
+    return planned("abc", "a", job, copies={"p-a": copies}, ages=since)
+
+
+def test_it_is_asked_once_more_and_what_got_quota_in_that_second_is_nominated_again() -> None:
+    job = ready("p-b", since=NOW - timedelta(minutes=1))
+    assert again(WorkerCopies({}, age=4.5), job).ask_for_copies == ("p-a",)
+    assert nominated(again(WorkerCopies({JOB: True}, age=0.5), job)) == {"job": ("p-b", "p-a")}
+    assert nominated(again(WorkerCopies({JOB: False}, age=0.5), job)) == {}
+
+
+def test_a_report_about_an_earlier_try_nominates_nothing_again() -> None:
+    """The job ran there when the worker was asked, failed, and has quota on the hub anew."""
+    job = ready("p-b", since=NOW - timedelta(seconds=10))
+    assert nominated(again(WorkerCopies({JOB: True}, age=60.0), job, age=3600.0)) == {}
+
+
+# -- events
+
+
+def test_the_beginning_and_the_end_are_events() -> None:
+    begins = planned("ab", "a")
+    assert [(event.reason, event.message) for event in begins.events] == [
+        ("ClusterQuarantined", f"no new job is sent to a: {WHY}")
+    ]
+    assert begins.requeue_after == 300.0
+    ends = planned("ab", "", ages={Since(SinceKind.QUARANTINED, "a"): 60.0})
+    assert [(event.reason, event.message) for event in ends.events] == [
+        ("ClusterReturned", "jobs are sent to a again: it is no longer quarantined")
+    ]
+
+
+# -- where the job itself failed
+
+
+def avoiding(selected: str, whom: str, *jobs: Any, **rest: Any) -> Plan:
+    snapshot = decided_inputs(ranked(selected), *jobs, policy=rest.pop("policy", OURS), **rest)
+    avoided = {"Workload/job": dict.fromkeys(whom, LATER)}
+    return plan(replace(snapshot, fleet=replace(snapshot.fleet, avoided=avoided)))
+
+
+def test_a_job_goes_last_to_a_cluster_where_it_failed() -> None:
+    three = replace(OURS, step_size=3)
+    assert nominated(avoiding("abc", "a", ready(), policy=three)) == {"job": ("p-b", "p-c")}
+    late = {Since(SinceKind.NOMINATION_ROUND, "Workload/job", 2): 300.0}
+    after = avoiding("abc", "a", ready("p-b", "p-c"), policy=three, ages=late)
+    assert nominated(after) == {"job": ("p-b", "p-c", "p-a")}
+    assert nominated(avoiding("ab", "ab", ready(), policy=three)) == {"job": ("p-a", "p-b")}
+    assert nominated(avoiding("abc", "a", ready(name="another"), policy=three)) == {
+        "another": ("p-a", "p-b", "p-c")
+    }
