@@ -23,7 +23,7 @@ from kubectl_placement.scheduling.prioritizers import Scored
 from kubectl_placement.scheduling.selectors import lack
 from kubectl_placement.scheduling.sets import member_selector
 from kubectl_placement.scheduling.tolerations import TaintTolerance, taint_text, taint_tolerances
-from placement_ac.core.api.constants import MANAGED_CLUSTER
+from placement_ac.core.api.constants import MANAGED_CLUSTER, SCORES_NAME
 from placement_ac.core.api.fields import (
     Obj,
     get_int,
@@ -236,7 +236,8 @@ def _score_source(case: PlacementView, scored: Scored, cluster: str) -> tuple[st
     source = f"AddOnPlacementScore {cluster}/{resource}"
     scores = case.view.fleet.scores.get((cluster, resource))
     if scores is None:
-        return f"there is no {source}", source
+        ours = resource == SCORES_NAME and not case.view.settings.report_scores
+        return f"there is no {source}" + (": set --report-scores true" if ours else ""), source
     if cluster in scored.expired:
         return f"it has expired, validUntil {get_str(scores, 'status', 'validUntil')}", source
     if all(get_str(item, "name") != score for item in get_list(scores, "status", "scores")):

@@ -8,6 +8,7 @@ is reconciled as well.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from placement_ac.cache.score_reports import candidates, uses_scores
 from placement_ac.cache.tables import Tables, cluster_queue_of
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import (
@@ -39,6 +40,25 @@ def keys_for(kind: Kind, states: Iterable[Any], tables: Tables) -> set[Key]:
     """Return the keys that an object of `kind` touches in any of `states`: before and after (None: gone)."""
     rule = _from_namespace if kind.only else _RULES.get(kind, _from_decision)
     return {key for obj in states if obj is not None for key in rule(obj, tables)}
+
+
+def score_keys(states: Iterable[Any], tables: Tables) -> set[Key]:
+    """Return the keys of the scores that an object touches in any of `states`.
+
+    A Secret touches none: while a worker cannot be read, its key looks again by itself.
+    """
+    clusters: set[str] = set()
+    for obj in states:
+        if isinstance(obj, objects.ManagedCluster):
+            clusters.add(obj.meta.name)
+        elif isinstance(obj, objects.Scores) and obj.written:
+            clusters.add(obj.meta.namespace)
+        elif isinstance(obj, objects.Placement) and uses_scores(obj):
+            clusters.update(candidates(obj, tables))
+        elif isinstance(obj, objects.Check) and obj.ours:
+            named = tables.placements.get((tables.home_of(obj.placement), obj.placement))
+            clusters.update(candidates(named, tables) if named and uses_scores(named) else ())
+    return {Key("score", cluster) for cluster in clusters}
 
 
 def keys_no_longer_prepared(before: Any, tables: Tables) -> set[Key]:

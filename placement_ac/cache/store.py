@@ -17,7 +17,8 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.failures import ends_by_cluster
 from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
-from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared
+from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared, score_keys
+from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
 from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for
 from placement_ac.cache.worker_setup import WorkerSetups
@@ -28,6 +29,7 @@ from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     MANIFEST_WORK,
     PLACEMENT,
+    PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     CredentialMethod,
@@ -42,6 +44,7 @@ from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import (
     Ages,
     HubFacts,
@@ -108,8 +111,10 @@ class Cache:
         providers: AllowedServers | None = None,
         source: DecisionSource = SOURCE,
         capacity: bool = False,
+        reports: ScorePolicy | None = None,
     ) -> None:
         """`providers`: those that Kueue supports; None: unknown. `capacity`: whether any are watched."""
+        self._reports = reports or ScorePolicy()
         hub, provisioning = hub or HubFacts(), provisioning or ProvisioningPolicy()
         self._policy, self._methods, self._providers = policy or PlacementPolicy(), methods, providers
         avoid_for = self._policy.avoid_after_failure
@@ -119,9 +124,10 @@ class Cache:
             dispatches=self._policy.judges_jobs,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
+            reports=self._reports.enabled,
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
-        self.kinds = kinds_for(provisioning, source, setup, capacity=capacity)
+        self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)
         """The kinds that are watched."""
         namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
         namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))
@@ -143,6 +149,7 @@ class Cache:
             state.tables, self._methods, self._providers, state.errors, state.to_provision
         )
         self.setups = WorkerSetups(state.tables, self.credentials, state.setup_errors, state.setups)
+        self.scores = ScoreReports(state.tables, self.credentials, self._reports)
         self._snapshots = SnapshotBuilder(
             state.tables, state.listings, self.credentials, self.setups, self._policy
         )
@@ -182,7 +189,10 @@ class Cache:
 
     def keys(self) -> set[Key]:
         """Return every key: all must be reconciled once everything has been listed."""
-        return all_keys(self._tables)
+        keys = all_keys(self._tables)
+        if self._reports.enabled:
+            keys |= score_keys(self._tables.placements.objects.values(), self._tables)
+        return keys
 
     def snapshot(
         self,
@@ -265,7 +275,7 @@ class Cache:
         table.put(id_, now)
         touched |= self._keys_for(kind, now) | keys_no_longer_prepared(before, self._tables)
         if known and (self._is_renewal(kind, before, now) or self._is_feedback(setup, before, now)):
-            return {key for key in touched if key.kind == "cluster"}
+            return {key for key in touched if key.kind in ("cluster", "score")}
         return touched
 
     def _put_workload(self, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
@@ -368,6 +378,8 @@ class Cache:
 
     def _keys_for(self, kind: Kind, *states: Any) -> set[Key]:
         touched = keys_for(kind, states, self._tables)
+        if self._reports.enabled:
+            touched |= score_keys(states, self._tables)
         for key in touched if self._state.setups else ():
             if key.kind == "cluster":
                 self._state.setups.pop(key.name, None)
@@ -385,8 +397,11 @@ class Cache:
         )
 
     def _is_renewal(self, kind: Kind, before: Any, now: Any) -> bool:
-        """Whether a token has merely been replaced by one that lasts longer: no Placement has to know."""
+        """Whether a token or score of ours merely lasts longer than before: no Placement has to know."""
         is_token = kind.plural == SECRET.plural and bool(kind.only)
+        if kind is PLACEMENT_SCORE and now.written:
+            counts = before.valid_until is not None and before.valid_until > self._state.last_snapshot_at
+            return bool(counts and now.written.ours and now.values == before.values)
         if (kind is not SECRET and not is_token) or before.problem or now.problem:
             return False
         if is_token:

@@ -38,7 +38,7 @@ from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
 from placement_ac.core.failures.memory import FailureMemory
-from placement_ac.core.inputs.kinds import CAPACITY_KINDS, SETUP_KINDS, WATCHED_KINDS
+from placement_ac.core.inputs.kinds import CAPACITY_KINDS, REPORT_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
@@ -52,17 +52,20 @@ def kinds_for(
     setup: WorkerSetupPolicy = NO_SETUP,
     *,
     capacity: bool = False,
+    reports: bool = False,
 ) -> tuple[Kind, ...]:
     """Return the kinds that are watched.
 
-    They are more where credentials are provisioned, workers are set up, or `capacity` is provided.
+    They are more where credentials are provisioned, workers are set up, `capacity` is provided, or scores are
+    reported (`reports`).
     """
     watched = tuple(source.kind if kind is SOURCE.kind else kind for kind in WATCHED_KINDS)
     if policy.provision:
         tokens = (token_kind(name) for name in sorted({policy.account, ADDON_ACCOUNT}))
         watched = (*watched, ACCOUNT, PERMISSION, *tokens)
     watched = (*watched, *SETUP_KINDS) if setup.enabled else watched
-    return tuple(dict.fromkeys((*watched, *CAPACITY_KINDS))) if capacity else watched
+    watched = (*watched, *REPORT_KINDS) if reports else watched
+    return tuple(dict.fromkeys((*watched, *CAPACITY_KINDS) if capacity else watched))
 
 
 def _if_set(value: str) -> tuple[str, ...]:
@@ -103,10 +106,12 @@ def empty_tables(
     dispatches: bool,
     sets_up: bool,
     remembers: bool = False,
+    reports: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
     Of Workloads and ManagedClusters only our dispatcher needs all, and the CA of a cluster is most of it.
+    Where they run is looked up only for scores that are reported (`reports`).
     """
     accounts = (policy.account, ADDON_ACCOUNT)
     workload = decode.workload_with_job if dispatches else decode.workload
@@ -124,7 +129,11 @@ def empty_tables(
             uid=lambda c: _if_set(c.meta.uid),
             unusable=lambda c: _flag("unusable", c.ours and not c.placement),
         ),
-        PLACEMENT: Table(decode.placement, cluster_set=lambda p: p.cluster_sets),
+        PLACEMENT: Table(
+            decode.placement,
+            cluster_set=lambda p: p.cluster_sets,
+            scores=lambda p: {prioritizer.resource_name for prioritizer in p.prioritizers},
+        ),
         source.kind: Table(
             source.read, placement=lambda d: _if_set(d.placement), cluster=lambda d: d.clusters
         ),
@@ -151,6 +160,7 @@ def empty_tables(
         WORKLOAD: Table(
             decode.workload_with_identity if remembers else workload,
             check=lambda w: {state.check for state in w.check_states},
+            cluster=lambda w: _if_set(w.cluster) if reports else (),
         ),
         MANAGED_CLUSTER: Table(
             managed_cluster,

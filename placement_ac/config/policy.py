@@ -21,6 +21,7 @@ from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
+from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
@@ -132,11 +133,13 @@ def worker_requirements(settings: Settings, version: str, kueue: rights.RunningK
 
 
 def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple[Body, ...]:
-    """Return the PolicyRules that the hub's Kueue needs on a worker, and our dispatcher if it is on."""
+    """Return the PolicyRules that the hub's Kueue needs on a worker, our dispatcher, moves and scores, if on."""
     release, gates = kueue
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
-    ours = (rights.DISPATCHER.rule,) if settings.dispatcher or settings.moves else ()
-    return tuple(rule.as_dict() for rule in sorted((*granted, *ours)))
+    reads_queues = settings.dispatcher or settings.moves or settings.report_scores
+    queues = (rights.DISPATCHER.rule,) if reads_queues else ()
+    nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
+    return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes)))
 
 
 def _frameworks(
@@ -167,6 +170,18 @@ def worker_setup_policy(settings: Settings) -> WorkerSetupPolicy:
         template=settings.worker_setup_template,
         reserve=settings.quota_reserve,
         retention=max(settings.cluster_retention, SETTLE_SECONDS),
+    )
+
+
+def score_policy(settings: Settings) -> ScorePolicy:
+    """Return the policy for scores that are reported."""
+    return ScorePolicy(
+        enabled=settings.report_scores,
+        step=settings.score_step,
+        hold=settings.score_hold,
+        interval=settings.score_interval,
+        gpus=settings.score_gpus,
+        nodes=settings.score_nodes,
     )
 
 

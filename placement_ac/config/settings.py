@@ -228,6 +228,18 @@ class Settings(BaseModel):
     queues]"""
     quota_reserve: Share = 0.1
     """The share of a cluster's CPU, memory and ephemeral storage that is no quota there, like 10%."""
+    report_scores: bool = False
+    """Report scores of the clusters for Placements: AddOnPlacementScores named placement-ac."""
+    score_step: int = Field(10, ge=1, le=100)
+    """Report another score only if it differs by this many points or more."""
+    score_hold: Seconds = 60.0
+    """How long it must differ before it is reported."""
+    score_interval: Seconds = Field(60.0, ge=1)
+    """The shortest time between two reports of a cluster; a score is valid for three times as long."""
+    score_gpus: CommaSeparated[str] = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi")
+    """The resources that count as GPUs for scores, comma-separated."""
+    score_nodes: bool = False
+    """Read the nodes of workers as well, and report the share of their GPUs that can be used."""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
     kueue_feature_gates: CommaSeparated[str] = ()

@@ -11,6 +11,7 @@ from placement_ac.config import policy
 from placement_ac.config.settings import Settings
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.score_reporter import ScoreReporter
 from placement_ac.controller.write_limits import WriteLimits
 from placement_ac.controller.writer import OnWrite, Writer
 from placement_ac.core.api.constants import (
@@ -19,6 +20,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     MANIFEST_WORK,
     PERMISSION,
+    PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     Kind,
@@ -35,6 +37,7 @@ from placement_ac.workers.exec_plugins import AccessProviders
 from placement_ac.workers.probe import Probe, probe_checks
 from placement_ac.workers.queries import HubLocalQueues
 from placement_ac.workers.queues import QueueReader
+from placement_ac.workers.scores import NodeReader, ScoreReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,25 @@ def new_reconciler(
     version, kueue = resources[WORKLOAD].version, inputs.facts.kueue
     probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
     limits = WriteLimits(settings.writes_per_second)
+    writer, queues = (
+        Writer(client, resources, on_write, inputs.metrics, limits=limits),
+        QueueReader(connector),
+    )
+    reports, scores = policy.score_policy(settings), None
+    if reports.enabled and PLACEMENT_SCORE in resources:
+        nodes = NodeReader(connector, reports.gpus) if reports.nodes else None
+        read = ScoreReader(queues, nodes).read
+        scores = ScoreReporter(
+            cache, writer, reports, read, clock=clock, monotonic=time.monotonic, add_after=add_after
+        )
     return Reconciler(
         cache,
-        Writer(client, resources, on_write, inputs.metrics, limits=limits),
+        writer,
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
-        read_queues=QueueReader(connector).read,
+        read_queues=queues.read,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
+        scores=scores,
         clock=clock,
         monotonic=time.monotonic,
         add_after=add_after,
@@ -103,4 +118,5 @@ def new_cache(inputs: SessionInputs) -> Cache:
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),
         providers=providers.allowed_servers if providers else None,
         capacity=CAPACITY_PROVIDER in inputs.resources,
+        reports=policy.score_policy(settings),
     )

@@ -45,7 +45,7 @@ Resources = Mapping[Kind, Resource]
 
 def wanted_kinds(settings: Settings, provisioning: ProvisioningPolicy) -> tuple[Kind, ...]:
     """Return the kinds that the settings ask for."""
-    return kinds_for(provisioning, setup=worker_setup_policy(settings))
+    return kinds_for(provisioning, setup=worker_setup_policy(settings), reports=settings.report_scores)
 
 
 async def discover(client: Client, kinds: Collection[Kind]) -> Resources:

@@ -22,7 +22,7 @@ from placement_ac.controller.fair_slots import HANGING_SLOTS, QUICK_SLOTS
 from placement_ac.controller.handlers import Handlers
 from placement_ac.controller.hub_discovery import HubDiscovery
 from placement_ac.controller.lease import Lease
-from placement_ac.controller.session import Session
+from placement_ac.controller.session import Session, utc_now
 from placement_ac.core.api.errors import ApiError, PlacementAcError, error_place
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -61,6 +61,7 @@ class Manager:
             expiries=self._expiries,
             queue_load=self._load,
             leading=lambda: self.leading,
+            scores=self._scores if settings.report_scores else dict,
             job_ends=lambda: self._session.cache.job_ends() if self._session else {},
         )
         self._lease = self._new_lease() if settings.leader_elect else None
@@ -154,6 +155,9 @@ class Manager:
 
     def _expiries(self) -> Mapping[str, datetime]:
         return self._session.cache.credentials.expiries() if self._session else {}
+
+    def _scores(self) -> Mapping[str, Mapping[str, int]]:
+        return self._session.cache.scores.reported(utc_now()) if self._session else {}
 
     def _load(self) -> QueueLoad:
         return self._session.queue.load() if self._session else QueueLoad()

@@ -1,5 +1,5 @@
 """
-Reconciles a key: a Placement, a check that names none, or what is made for a cluster.
+Reconciles a key: a Placement, a check that names none, what is made for a cluster, or its scores.
 
 Inputs → plan → diff → writes → events. Errors become retries here. An error is logged once while it stays the
 same, and once more when it is over.
@@ -23,6 +23,7 @@ from placement_ac.controller.background_queries import (
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.score_reporter import ScoreReporter
 from placement_ac.controller.workload_writes import HANGS
 from placement_ac.controller.writer import WriteContext, Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
@@ -99,7 +100,8 @@ class Reconciler:
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
-    (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed).
+    (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed), `scores` reports
+    those of clusters.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class Reconciler:
         read_copies: ReadCopies,
         read_queues: ReadQueues | None = None,
         probe: ProbeCluster | None = None,
+        scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
@@ -124,6 +127,7 @@ class Reconciler:
         self._metrics = metrics or Metrics()
         self._states = KeyStates(monotonic)
         self._queries = BackgroundQueries(self._states, read_copies, read_queues, probe, add_after)
+        self._scores = scores
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -133,12 +137,16 @@ class Reconciler:
         with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
                 await self._reconcile_cluster(key, run)
+            elif key.kind == "score":
+                await self._reconcile_scores(key, run)
             else:
                 await self._reconcile_placement(key, run)
 
     def reset(self) -> None:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
+        if self._scores:
+            self._scores.cancel()
         self._writer.workload_writes.cancel()
         self._states.clear()
 
@@ -146,6 +154,7 @@ class Reconciler:
         """Stop posting events and querying workers."""
         await self._recorder.close()
         tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
+        tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -332,6 +341,15 @@ class Reconciler:
             for placement in set_error(key.name, found.message if found else ""):
                 self._add_after(placement, 0.0)
         return found
+
+    async def _reconcile_scores(self, key: Key, run: ReconcileRun) -> None:
+        """Report the scores of a cluster. Raises Requeue."""
+        try:
+            wrote = bool(self._scores and await self._scores.reconcile(key))
+        except ApiError as error:
+            self._log_failure(key, error)
+            raise Requeue(error.retry_after) from error
+        self._finish(key, run, wrote=wrote, requeue_after=None)
 
     # -- how it ended
 

@@ -161,7 +161,9 @@ class Session:
     def _enqueue(self, keys: Iterable[Key]) -> None:
         if self.cache.has_synced and self._leads():
             touched = tuple(keys)
-            self._metrics.event_received(touched)
+            self._metrics.event_received(
+                key for key in touched if key.kind != "score"
+            )  # they wait on purpose
             self.queue.add(*touched)
 
     def _enqueue_soon(self, keys: Iterable[Key]) -> None:

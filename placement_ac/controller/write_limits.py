@@ -12,7 +12,7 @@ import orjson
 from cachetools import TTLCache
 
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.plan.diff import Action, Apply, Delete, SetCapacity, SetCondition
+from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, SetStatus
 from placement_ac.core.token_bucket import TokenBucket
 
 UNDONE_MAX: Final = 5
@@ -41,7 +41,7 @@ def object_of(action: Action) -> ObjectName:
     if isinstance(action, Apply):
         namespace = action.body["metadata"].get("namespace") or ""
     else:
-        namespace = "" if isinstance(action, SetCondition | SetCapacity) else action.namespace
+        namespace = "" if isinstance(action, SetCondition) else action.namespace
     return ObjectName(action.kind, namespace, action.name)
 
 
@@ -124,8 +124,8 @@ def _content(action: Action) -> int | None:
         content = action.body | {"metadata": metadata}
     elif isinstance(action, SetCondition):
         content = _without_time(action.condition)
-    elif isinstance(action, SetCapacity):
-        content = action.status | {"conditions": [*map(_without_time, action.status["conditions"])]}
+    elif isinstance(action, SetStatus):
+        content = action.status | {"conditions": [*map(_without_time, action.status.get("conditions", ()))]}
     elif isinstance(action, Delete):
         content = "deleted"
     else:

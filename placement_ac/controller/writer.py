@@ -8,6 +8,7 @@ held back (`write_limits`).
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from placement_ac.controller.write_limits import (
 from placement_ac.core.api.constants import (
     FIELD_MANAGER,
     KUEUE_ADMISSION,
+    PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
     WRITES_PER_SECOND,
@@ -53,9 +55,9 @@ from placement_ac.core.plan.diff import (
     Delete,
     Nominate,
     Phase,
-    SetCapacity,
     SetCheckStates,
     SetCondition,
+    SetStatus,
     holds,
 )
 from placement_ac.kube.client import Client, Object
@@ -112,7 +114,7 @@ class Writer:
             Apply: self._apply,
             Delete: self._delete,
             SetCondition: self._set_status,
-            SetCapacity: self._set_status,
+            SetStatus: self._set_status,
             SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
         }
@@ -180,7 +182,8 @@ class Writer:
         if outcome:
             self._on_write(*outcome)
             took = round((time.monotonic() - began) * 1000, 1)
-            log.info(message, kind=kind, name=action.name, took_ms=took, **_details(action))
+            level = logging.DEBUG if action.kind is PLACEMENT_SCORE else logging.INFO  # they are many
+            log.log(level, message, kind=kind, name=action.name, took_ms=took, **_details(action))
 
     async def _obey_limits(self, action: Action) -> None:
         """Wait until the action may be written. Raises HeldBack if somebody undoes it again and again."""
@@ -228,7 +231,7 @@ class Writer:
         except ApiError:
             return "an unknown writer"
         who = last_writer(
-            obj, FIELD_MANAGER, "status" if isinstance(action, SetCondition | SetCapacity) else ""
+            obj, FIELD_MANAGER, "status" if isinstance(action, SetCondition | SetStatus) else ""
         )
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
@@ -339,9 +342,14 @@ class Writer:
         metadata = {"name": action.name, "namespace": action.namespace, "uid": action.uid}
         return action.kind, {"metadata": metadata}, True
 
-    async def _set_status(self, action: SetCondition | SetCapacity) -> Outcome | None:
-        status = action.status if isinstance(action, SetCapacity) else {"conditions": [action.condition]}
-        body = {"metadata": {"name": action.name, "uid": action.uid}, "status": status}
+    async def _set_status(self, action: SetCondition | SetStatus) -> Outcome | None:
+        metadata, status = {"name": action.name, "uid": action.uid}, {}
+        if isinstance(action, SetCondition):
+            status = {"conditions": [action.condition]}
+        else:
+            metadata |= {"namespace": action.namespace} if action.namespace else {}
+            status = action.status
+        body = {"metadata": metadata, "status": status}
         resource = self._resources[action.kind]
         try:
             after = await self._client.apply(resource, body, subresource="status", force=True)
@@ -355,7 +363,7 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
     Apply: ("apply", "applied"),
     Delete: ("delete", "deleted"),
     SetCondition: ("apply_status", "condition set"),
-    SetCapacity: ("apply_status", "capacity set"),
+    SetStatus: ("apply_status", "status set"),
     SetCheckStates: ("apply_status", "Workload answered"),
     Nominate: ("apply_status", "Workload nominated"),
 }
@@ -365,11 +373,8 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
 def _details(action: Action) -> dict[str, Any]:
     if isinstance(action, SetCondition):
         return {key: action.condition[key] for key in ("status", "reason", "message")}
-    if isinstance(action, SetCapacity):
-        [condition] = action.status["conditions"]
-        return {key: condition[key] for key in ("status", "reason", "message")} | {
-            "capacity": action.status.get("capacity")
-        }
+    if isinstance(action, SetStatus):
+        return {"namespace": action.namespace, **action.status}
     if isinstance(action, SetCheckStates):
         states = {entry["name"]: f"{entry['state']}: {entry['message']}" for entry in action.entries}
         return {"namespace": action.namespace, "checks": states}

@@ -200,6 +200,11 @@ EXPIRATION: Final = _gauge(
     "When the credentials of a listed or selected cluster expire, in seconds since 1970; none if they never"
     " expire or the time is unknown.",
 )
+CLUSTER_SCORE: Final = _gauge(
+    "cluster_score",
+    ("cluster", "score"),
+    "The scores of clusters that are reported, as they count for OCM now; none without `--report-scores`.",
+)
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
@@ -216,7 +221,7 @@ UNDONE_KINDS: Final = (
     SECRET,
 )
 """The kinds whose writes count as undone when somebody changes them soon."""
-CONTROLLERS: Final = ("placement", "check", "provider", "cluster")
+CONTROLLERS: Final = ("placement", "check", "provider", "cluster", "score")
 """The kinds of keys."""
 SUCCESS: Final = "success"
 ERROR: Final = "error"

@@ -38,7 +38,7 @@ class Metrics(Collector):
     """The metrics of one controller, the collector of its gauges. Not thread-safe: one event loop owns it.
 
     `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire;
-    `job_ends`: cluster and cause → how many jobs ended so.
+    `job_ends`: cluster and cause → how many jobs ended so; `scores`: cluster → those that are reported.
     """
 
     def __init__(
@@ -47,8 +47,10 @@ class Metrics(Collector):
         expiries: Callable[[], Mapping[str, datetime]] = dict,
         queue_load: Callable[[], QueueLoad] = QueueLoad,
         leading: Callable[[], bool] = bool,
+        scores: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
         job_ends: Callable[[], Mapping[tuple[str, str], int]] = dict,
     ) -> None:
+        self._scores = scores
         self._expiries, self._queue_load, self._leading = expiries, queue_load, leading
         self._job_ends = job_ends
         # They are a third of all series, and of no use.
@@ -183,6 +185,11 @@ class Metrics(Collector):
         yield from self._check_gauges()
         expiries = sorted(self._expiries().items())
         yield _gauge(definitions.EXPIRATION, (((cluster,), end.timestamp()) for cluster, end in expiries))
+        scores = self._scores().items() if self._leading() else ()
+        yield _gauge(
+            definitions.CLUSTER_SCORE,
+            (((cluster, name), value) for cluster, known in scores for name, value in known.items()),
+        )
         ends = CounterMetricFamily(
             definitions.JOB_ENDS.name, definitions.JOB_ENDS.help, labels=definitions.JOB_ENDS.labels
         )

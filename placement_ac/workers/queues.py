@@ -13,6 +13,7 @@ from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, LOCAL_QUEUE, R
 from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
 from placement_ac.workers.connector import (
     MAX_CACHED,
@@ -46,6 +47,11 @@ class QueueReader(WorkerReader[WorkerFacts]):
         return (
             replace(answer, problem=Problem(cluster.meta.name, answer.problem)) if answer.problem else answer
         )
+
+    async def read_by(self, cluster: str, source: CredentialSource) -> WorkerFacts:
+        """Return the queues on the worker of a cluster, listed or not. Raises nothing but CancelledError."""
+        answer = await self.answer_by(cluster, lambda: source)
+        return WorkerFacts(problem=answer.why) if isinstance(answer, Problem) else answer
 
     async def read_objects(
         self, client: Client, login: WorkerLogin, resources: Sequence[Resource]

@@ -7,7 +7,7 @@ Secret, a plugin or a worker. A worker that does not answer delays no other.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar, Final, Generic, Self, TypeVar
 
 import structlog
@@ -16,6 +16,7 @@ from cachetools import TTLCache
 from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import PAGE_SIZE, Client, Listing
 from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.workers.connector import (
@@ -76,11 +77,14 @@ class WorkerReader(ABC, Generic[T]):
 
     async def answer(self, cluster: KueueObject) -> T | Problem:
         """Return what the worker of a MultiKueueCluster has. Raises nothing but CancelledError."""
-        name = cluster.meta.name
+        return await self.answer_by(cluster.meta.name, lambda: source_of(cluster))
+
+    async def answer_by(self, name: str, get_source: Callable[[], CredentialSource]) -> T | Problem:
+        """Return the same of the worker whose credentials `get_source` names; `name` is for the log."""
         try:
             async with self.limiter.slot(name):
                 deadline = self.connector.deadline()
-                credential = await self.connector.get_credential(source_of(cluster), deadline)
+                credential = await self.connector.get_credential(get_source(), deadline)
                 login = await self.connector.login(credential, deadline)
                 value = await self.connector.within(deadline, self._query(login), "the worker did not answer")
         except HubForbidden as why:

@@ -1,4 +1,4 @@
-"""`placement-ac demo`: the four stories, on embedded hubs with workers, in seconds."""
+"""`placement-ac demo`: the stories, on embedded hubs with workers, in seconds."""
 
 import asyncio
 import signal
@@ -27,6 +27,7 @@ from placement_lab.demo.steps import Scenario
 from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import UNSAFE, Story3Mode
 from placement_lab.demo.story4 import STORY_4
+from placement_lab.demo.story5 import STORY_5
 from placement_lab.demo.viewer import Viewer
 from placement_lab.demo.worker_setup import WORKER_SETUP
 from placement_lab.standins.manifests import FIELD_MANAGER
@@ -34,7 +35,8 @@ from placement_lab.standins.manifests import FIELD_MANAGER
 UI_PAUSE: Final = timedelta(seconds=4)
 """The pause after each step with --ui: time to look."""
 STORY_OF_DISPATCHER: Final = 4
-"""The story with an environment of its own."""
+STORY_OF_SCORES: Final = 5
+"""These have environments of their own."""
 
 
 @click.command(
@@ -43,8 +45,8 @@ STORY_OF_DISPATCHER: Final = 4
 )
 @click.option(
     "--story",
-    type=click.IntRange(1, 4),
-    help="Show this one alone; 4 has a hub of its own.  [default: all four, or 1 to 3 with --unsafe, "
+    type=click.IntRange(1, 5),
+    help="Show this one alone; 4 and 5 have hubs of their own.  [default: 1 to 4, or 1 to 3 with --unsafe, "
     "--credentials made, --keep or --ui]",
 )
 @click.option(
@@ -101,10 +103,10 @@ def command(
     keep: bool,
     verbose: bool,
 ) -> None:
-    """Show the four stories on embedded hubs."""
-    if unsafe and (story in (1, 2, 4) or removal_policy == IMMEDIATE):
+    """Show the stories on embedded hubs."""
+    if unsafe and (story not in (None, 3) or removal_policy == IMMEDIATE):
         raise click.UsageError("--unsafe is for story 3, and goes with no other removal policy")
-    if credentials == "made" and story == STORY_OF_DISPATCHER:
+    if credentials == "made" and story in (STORY_OF_DISPATCHER, STORY_OF_SCORES):
         raise click.UsageError("--credentials made is for stories 1 to 3")
     if worker_setup and (unsafe or credentials == "made" or story not in (None, 1)):
         raise click.UsageError("--worker-setup is for story 1, with credentials that are found")
@@ -133,7 +135,9 @@ def _parts(
     story: int | None, mode: Story3Mode, *, provisioned: bool, one_hub: bool
 ) -> Iterator[tuple[Scenario, dict[str, Any]]]:
     """Yield the scenarios to play, each with the options of its environment."""
-    if story != STORY_OF_DISPATCHER:
+    if story == STORY_OF_SCORES:
+        yield STORY_5, {"reports": True}
+    elif story != STORY_OF_DISPATCHER:
         chosen = scenario(story, mode, provisioned=provisioned)
         policy = DRAIN if mode == UNSAFE else mode
         yield (
@@ -190,7 +194,8 @@ def _keep(environment: DemoEnvironment, check: str, *, to_stderr: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     settings = environment.settings_file
-    explain = f"\n  placement-ac explain workload large --workers --config {settings}" if settings else ""
+    command = f"\n  placement-ac explain workload large --workers --config {settings}"
+    explain = command if environment.explainer else ""
     click.echo(
         f"The hub keeps running at {environment.hub.secure_url}; press Ctrl-C to stop it. To explore it:\n"
         f"  export KUBECONFIG={environment.kubeconfig}\n"

@@ -25,7 +25,8 @@ from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.reasons import Explainer
-from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_quota
+from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_file, worker_quota
+from placement_lab.demo.story5 import FOLDER, QUEUE5, REPORT_SETTINGS
 from placement_lab.demo.unsafe import UnsafeController
 from placement_lab.demo.worker_setup import NEW, SETUP_SETTINGS
 from placement_lab.hub import Hub
@@ -60,7 +61,7 @@ def _kueue(login: Login, dispatcher: str = ALL_AT_ONCE) -> StandIn:
 
 
 def _quotas() -> dict[str, Quota]:
-    return {name: worker_quota(name) for name in CLUSTERS}
+    return {name: worker_quota(worker_file(name)) for name in CLUSTERS}
 
 
 async def _create_kueue_namespace(kubeconfig: Path) -> None:
@@ -118,7 +119,8 @@ class DemoEnvironment:
 
     `jobs`: start workers. `provisioned`: start workers, and let the controller provision their credentials.
     `removal_policy`: the controller's. `dispatched`: start workers with queues, and let our dispatcher
-    choose among them. `sets_up`: start bare workers, and have OCM put queues onto them.
+    choose among them. `sets_up`: start bare workers, and have OCM put queues onto them. `reports`: start
+    workers with queues, and report their scores.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class DemoEnvironment:
         removal_policy: RemovalPolicy = DRAIN,
         dispatched: bool = False,
         sets_up: bool = False,
+        reports: bool = False,
     ) -> None:
         self._stack = ExitStack()
         self._policy = removal_policy
@@ -136,11 +139,13 @@ class DemoEnvironment:
         self.provisioned = provisioned
         self._refresh: Callable[[str], None]
         quotas, queues = (_quotas(), (QUEUE4,)) if dispatched else ({}, ())
-        has_workers = jobs or provisioned or dispatched or sets_up
+        if reports:
+            quotas, queues = dict.fromkeys(CLUSTERS, worker_quota(f"{FOLDER}/worker.yaml")), (QUEUE5,)
+        has_workers = jobs or provisioned or dispatched or sets_up or reports
         names = (*CLUSTERS, NEW) if sets_up else CLUSTERS
         fleet = partial(WorkerFleet, names, quotas=quotas, queues=queues, bare=sets_up)
         self.fleet = fleet() if has_workers else None
-        self._dispatched, self._sets_up = dispatched, sets_up
+        self._dispatched, self._sets_up, self._reports = dispatched, sets_up, reports
         self.explainer: Explainer | None = None
         """Explains the choices of our dispatcher, if it nominates."""
         self.settings_file: Path | None = None
@@ -168,13 +173,20 @@ class DemoEnvironment:
         self.hub.write_kubeconfig(self.kubeconfig)
         with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
             other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
-            if self.fleet and (self._dispatched or self._sets_up):  # the samples have no Secret for cluster1
+            if self.fleet and (
+                self._dispatched or self._sets_up or self._reports
+            ):  # the samples have no Secret for cluster1
                 other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *agents, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
         settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
         settings |= PROVISIONING_SETTINGS if self.provisioned else {}
-        own = DISPATCH_SETTINGS if self._dispatched else SETUP_SETTINGS if self._sets_up else {}
+        modes = (
+            (self._dispatched, DISPATCH_SETTINGS),
+            (self._sets_up, SETUP_SETTINGS),
+            (self._reports, REPORT_SETTINGS),
+        )
+        own = next((of_mode for is_on, of_mode in modes if is_on), {})
         settings |= own
         of_controller = Settings(kubeconfig=self.kubeconfig, **settings)
         if self._dispatched:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kubectl_placement.jobs.choice import PlacementChoice
-from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY
+from placement_ac.core.api.constants import LABEL_MANAGED_BY, LABEL_PLACEMENT, MANAGED_BY, SCORES_NAME
 from placement_ac.core.api.text import enumeration
 from placement_ac.kube.client import Object
 from placement_lab.demo.credentials import ProvisionedCredentials, created_by_controller
@@ -47,6 +47,11 @@ CREDENTIALS_HEADS: Final = ("KIND", "NAMESPACE", "NAME")
 CREDENTIALS_COMMAND: Final = (
     f"kubectl get managedserviceaccounts,clusterpermissions,secrets -A -l {LABEL_MANAGED_BY}={MANAGED_BY} "
     "-o custom-columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name'"
+)
+SCORES_HEADS: Final = ("CLUSTER", "GPUFREE")
+SCORES_COMMAND: Final = (
+    f"kubectl get addonplacementscores -A --field-selector metadata.name={SCORES_NAME} "
+    "-o custom-columns='CLUSTER:.metadata.namespace,GPUFREE:.status.scores[?(@.name==\"gpuFree\")].value'"
 )
 
 
@@ -140,7 +145,7 @@ def result_lines(result: DemoStepResult) -> Iterable[str]:
 
 
 def _list_lines(result: DemoStepResult) -> Iterable[str]:
-    """Yield the list, the check, and the job and the credentials if the step expects any."""
+    """Yield the list, the check, and the job, credentials and scores if the step expects any."""
     name = result.step.placement
     config, clusters = _split(result.objects)
     yield f"$ kubectl get multikueueconfig {name} -o jsonpath='{{.spec.clusters}}'"
@@ -154,6 +159,9 @@ def _list_lines(result: DemoStepResult) -> Iterable[str]:
         yield from job_lines(result.job, name)
     if result.credentials:
         yield from credential_lines(result.credentials)
+    if result.step.scores:
+        yield f"$ {SCORES_COMMAND}"
+        yield from columns([SCORES_HEADS, *map(_score_row, _scores(result))])
 
 
 def job_lines(job: JobStatus, check: str) -> Iterable[str]:
@@ -231,6 +239,15 @@ def _final(job: JobStatus) -> str:
     return f"{counts(job)}, {'finished' if job.counts['finished'] else 'not finished'}"
 
 
+def _scores(result: DemoStepResult) -> list[Object]:
+    return [obj for obj in result.objects if obj["kind"] == "AddOnPlacementScore"]
+
+
+def _score_row(obj: Object) -> tuple[str, str]:
+    values = {entry["name"]: str(entry["value"]) for entry in (obj.get("status") or {}).get("scores") or ()}
+    return obj["metadata"]["namespace"], values.get("gpuFree", NONE)
+
+
 def _compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
@@ -263,6 +280,7 @@ def _expected(step: StoryStep) -> str:
             else "no credentials"
         )
     parts += [f"a new token for {step.renewed}"] if step.renewed else []
+    parts += [f"gpuFree {_compact(step.scores)}"] if step.scores else []
     return ", ".join(parts)
 
 
@@ -384,7 +402,7 @@ def _state(result: DemoStepResult) -> Iterable[RenderableType]:
 
 
 def _list(result: DemoStepResult) -> Iterable[RenderableType]:
-    """Yield the list, the check, and the job and the credentials if the step expects any."""
+    """Yield the list, the check, and the job, credentials and scores if the step expects any."""
     name, condition = result.step.placement, result.condition
     config, clusters = _split(result.objects)
     listed = ", ".join(config["spec"]["clusters"]) if config else "(none)"
@@ -401,6 +419,9 @@ def _list(result: DemoStepResult) -> Iterable[RenderableType]:
         yield Text(f"Job on the workers: {job_on_workers(result.job)}", style="bold")
     if result.credentials:
         yield from map(Text, _narrow_credential_lines(result.credentials))
+    if result.step.scores:
+        free = (f"{cluster} {value}" for cluster, value in map(_score_row, _scores(result)))
+        yield Text(f"gpuFree: {', '.join(free)}")
 
 
 def _chosen(job: JobStatus, choice: PlacementChoice) -> Iterable[RenderableType]:

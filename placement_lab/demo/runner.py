@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kubectl_placement.jobs.choice import PlacementChoice
-from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT_SCORE,
+    SCORES_NAME,
+)
 from placement_ac.kube.client import Client, Object
 from placement_lab.demo.credentials import ProvisionedCredentials
 from placement_lab.demo.reasons import Explainer
@@ -143,6 +149,7 @@ async def _run_step(
         *_config_and_clusters(step, viewer),
         *(job.objects if job else ()),
         *(credentials.objects if credentials else ()),
+        *(_scores(viewer) if step.scores else ()),
     )
     return DemoStepResult(
         number=number,
@@ -167,6 +174,10 @@ def _config_and_clusters(step: StoryStep, viewer: Viewer) -> Iterable[Object]:
             cluster = viewer.get(MULTIKUEUE_CLUSTER, name)
             if cluster:
                 yield cluster
+
+
+def _scores(viewer: Viewer) -> Iterable[Object]:
+    return (obj for obj in viewer.all(PLACEMENT_SCORE) if obj["metadata"]["name"] == SCORES_NAME)
 
 
 def _without_managed_fields(obj: Object) -> Object:

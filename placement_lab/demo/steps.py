@@ -95,6 +95,7 @@ class StoryStep:
     `commands`: the same action as shell commands or comments, for display. `clusters`: the expected list of
     the MultiKueueConfig, None if it does not matter. `draining`: the last of them, if it drains.
     `credentials_for`: exactly these clusters have provisioned credentials, None if it does not matter.
+    `scores`: cluster → its `gpuFree`, as the controller reports it; None if it does not matter.
     `renewed`: the cluster whose token must be new. `removed`: nothing of the check may be left. `left_out`:
     selected clusters that are not ready.
     """
@@ -111,6 +112,7 @@ class StoryStep:
     renewed: str = ""
     removed: bool = False
     left_out: tuple[str, ...] = ()
+    scores: Mapping[str, int] | None = None
 
     @property
     def expected_clusters(self) -> list[str]:
@@ -144,11 +146,12 @@ class Scenario:
 
 
 def step_succeeded(step: StoryStep, viewer: Viewer) -> bool:
-    """Return whether the list, the conditions, the job and the credentials are as the step expects."""
+    """Return whether the list, the conditions, the job, credentials and scores are as the step expects."""
     return (
         (step.clusters is None or _list_is_right(step, viewer))
         and _job_is_right(step, viewer)
         and _credentials_are_right(step, viewer)
+        and step.scores in (None, viewer.scores())
     )
 
 

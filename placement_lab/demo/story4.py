@@ -33,9 +33,9 @@ DISPATCH_SETTINGS: Final[Mapping[str, Any]] = {"dispatcher": True, "step_size": 
 """The controller's settings: the best cluster alone is nominated."""
 
 
-def worker_quota(cluster: str) -> Quota:
+def worker_quota(file: str) -> Quota:
     """Return the quota in the sample for the queue of a worker."""
-    [queue] = (item for item in load(samples() / worker_file(cluster)) if item["kind"] == "ClusterQueue")
+    [queue] = (item for item in load(samples() / file) if item["kind"] == "ClusterQueue")
     return {
         flavor["name"]: {resource["name"]: resource["nominalQuota"] for resource in flavor["resources"]}
         for group in queue["spec"]["resourceGroups"]

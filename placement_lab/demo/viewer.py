@@ -17,6 +17,8 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PLACEMENT,
     PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    SCORES_NAME,
     WORKLOAD,
     Kind,
 )
@@ -28,6 +30,7 @@ from placement_lab.standins.informer import HubInformer
 KINDS: Final = (
     PLACEMENT,
     PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
     MULTIKUEUE_CLUSTER,
@@ -143,6 +146,16 @@ class Viewer:
         obj = self.get(kind, name) or {}
         conditions = (obj.get("status") or {}).get("conditions") or ()
         return next((condition for condition in conditions if condition["type"] == "Active"), {})
+
+    def scores(self) -> dict[str, int]:
+        """Return cluster → the free GPUs in percent, as the controller reports them."""
+        return {
+            obj["metadata"]["namespace"]: score["value"]
+            for obj in self.all(PLACEMENT_SCORE)
+            if obj["metadata"]["name"] == SCORES_NAME
+            for score in (obj.get("status") or {}).get("scores") or ()
+            if score["name"] == "gpuFree"
+        }
 
     def job(self, name: str) -> JobStatus:
         """Return the state of a job, which need not exist."""

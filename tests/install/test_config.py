@@ -282,6 +282,7 @@ MODES: dict[str, dict[str, Any]] = {
     "overlays/probe": {"credentials_probe": True},
     "overlays/production": {"dispatcher": True, "cluster_names": "{cluster}"},
     "overlays/provisioning": {"credentials_provision": "managed-serviceaccount"},
+    "overlays/scores": {"report_scores": True},
     "overlays/worker-setup": {"worker_setup": "manifestwork"},
 }
 EVERYWHERE = {"log_format": "json", "metrics_bind_address": ":8080", "health_probe_bind_address": ":8081"}
@@ -366,6 +367,7 @@ COMPONENT_OF = {
     "-kubeconfigs": "provisioned-kubeconfigs",
     "-cluster-profile": "cluster-profile",
     "-probe": "probe",
+    "-scores": "scores",
     "-worker-setup": "worker-setup",
 }
 

@@ -24,7 +24,7 @@ from tests.support import installation
 from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig
 from tests.support.capacity_providers import create, said, serve
-from tests.support.driver import CORE, KUEUE, NS, Controllers, Driver, Object
+from tests.support.driver import CORE, KUEUE, NS, OCM, Controllers, Driver, Object
 from tests.support.hub_client import CRDS, crd
 from tests.support.installation import NAME, NAMESPACE, ROOT, kubectl
 from tests.support.jobs import MANAGED, managed, soon
@@ -375,6 +375,26 @@ def test_worker_setup(admin: Driver, install: Install) -> None:
         ocm_applies()
         soon(lambda: admin.get(path), None)
         soon(lambda: there.needless(f"{NAME}-worker-setup"), [])
+    assert there.refused() == []
+
+
+def test_scores(admin: Driver, install: Install) -> None:
+    """A score of a worker's queues is created, and written again."""
+    there = install("overlays/scores")
+    a_cluster(admin)
+    with WorkerFleet(["w"], quotas={"w": {"f": {"nvidia.com/gpu": "4"}}}, queues=("q",)) as fleet:
+        admin.secret("multikueue-w", value=base64.b64encode(fleet.kubeconfig("w")).decode())
+        with there.controllers() as controllers:
+            there.story_2("w")
+            coordinate = {"type": "AddOn", "addOn": {"resourceName": NAME, "scoreName": "gpuFree"}}
+            policy = {"prioritizerPolicy": {"configurations": [{"scoreCoordinate": coordinate}]}}
+            admin.ask("PATCH", f"{OCM}/placements/{P}", {"spec": policy}, "merge")
+            controllers.start(**there.settings())
+            path = (
+                f"/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/w/addonplacementscores/{NAME}"
+            )
+            soon(lambda: bool((admin.get(path) or {}).get("status")))
+            soon(lambda: there.needless(f"{NAME}-scores"), [])
     assert there.refused() == []
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from placement_ac.core.api.constants import ANNOTATION_SETTINGS
+
 NAME: Final = "placement-ac-real"
 """Of every object of these tests but the Jobs (real-…), and the set `global` if it is not bound."""
 MULTIKUEUE: Final = f"{NAME}-multikueue"
@@ -142,6 +144,24 @@ class Fleet:
         until(is_listed, self.seconds, self.state)
         for what in (*(f"multikueuecluster/{name}" for name in wanted + last), f"clusterqueue/{NAME}"):
             until(lambda what=what: self.condition(what).get("status") == "True", self.seconds, self.state)
+
+    def reports_scores(self) -> bool:
+        """Whether the controller that leads reports scores."""
+        annotations = self.hub.get("lease/placement-ac", f"--namespace={QUEUES}")["metadata"]["annotations"]
+        return "report-scores" in json.loads(annotations[ANNOTATION_SETTINGS])
+
+    def reported(self, score: str) -> dict[str, int]:
+        """Return cluster → that score, as the controller reports it."""
+        found = {
+            name: self.hub.get("addonplacementscore/placement-ac", f"--namespace={name}")
+            for name in self.names
+        }
+        return {
+            name: int(entry["value"])
+            for name, obj in found.items()
+            for entry in obj.get("status", {}).get("scores", ())
+            if entry["name"] == score
+        }
 
     # -- what an admin does
 

@@ -37,7 +37,8 @@ def _controller(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
         return
     # The stable list would keep clusters that stand by: these tests look at the list.
-    options = ["--dispatcher", "true", "--unlist-after", "0"] if fleet.dispatcher else []
+    options = ["--report-scores", "true", "--score-hold", "5s", "--score-interval", "5s"]
+    options += ["--dispatcher", "true", "--unlist-after", "0"] if fleet.dispatcher else []
     command = [
         sys.executable,
         "-m",

@@ -21,18 +21,19 @@ pytestmark = pytest.mark.timeout(1800)
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 ACTIVE = ("True", "Active", GENERATED)
-BY_SCORE = {
-    "numberOfClusters": 1,
-    "prioritizerPolicy": {
-        "mode": "Exact",
-        "configurations": [
-            {
-                "scoreCoordinate": {"type": "AddOn", "addOn": {"resourceName": NAME, "scoreName": SCORE}},
-                "weight": 1,
-            }
-        ],
-    },
-}
+
+
+def by_score(score: str, resource: str) -> dict[str, Any]:
+    """The spec of a Placement that selects the one cluster with the best score."""
+    coordinate = {"type": "AddOn", "addOn": {"resourceName": resource, "scoreName": score}}
+    configurations = [{"scoreCoordinate": coordinate, "weight": 1}]
+    return {
+        "numberOfClusters": 1,
+        "prioritizerPolicy": {"mode": "Exact", "configurations": configurations},
+    }
+
+
+BY_SCORE = by_score(SCORE, NAME)
 
 
 def check_of(fleet: Fleet) -> tuple[Any, ...]:
@@ -84,6 +85,45 @@ def test_story_3_the_best_cluster_changes_while_a_job_runs_on(prepared: Fleet) -
     prepared.submit("real-after")
     assert prepared.wait_for_start("real-after")[0] == second
     prepared.end("real-after")
+
+
+def test_story_5_jobs_fill_one_cluster_after_the_other_by_the_scores_of_the_controller(
+    prepared: Fleet,
+) -> None:
+    """The queues have CPU alone: 2 in each of the two on a worker, and one may borrow from the other."""
+    first, second, _ = sorted(prepared.names)
+    prepared.select(by_score("cpuFree", "placement-ac"), {})
+    until(lambda: prepared.condition(f"admissioncheck/{NAME}"), prepared.seconds, prepared.state)
+    if not prepared.reports_scores():
+        pytest.skip("needs a controller with --report-scores true, or none: then one is started")
+    until(lambda: prepared.reported("cpuFree") == dict.fromkeys(prepared.names, 100), prepared.seconds)
+    prepared.wait_for_list(first)
+    burst = [f"real-fills-{number}" for number in range(2)]
+    for name in burst:
+        prepared.submit(name, cpu=2)
+    places = {name: prepared.wait_for_start(name) for name in burst}
+    assert {cluster for cluster, _ in places.values()} == {first}
+    until(lambda: prepared.reported("cpuFree")[first] == 0, prepared.seconds, prepared.state)
+    prepared.wait_for_list(second, draining=first)
+    prepared.submit("real-next", cpu=2)
+    assert prepared.wait_for_start("real-next")[0] == second
+    assert {name: prepared.runs()[name] for name in burst} == {
+        name: dict([place]) for name, place in places.items()
+    }
+    for name in (*burst, "real-next"):
+        prepared.end(name)
+    # A cluster that is as free as the selected one is reported with a point less.
+    until(lambda: min(prepared.reported("cpuFree").values()) >= 99, prepared.seconds, prepared.state)
+    prepared.wait_for_list(*decided(prepared))
+
+
+def decided(fleet: Fleet) -> list[str]:
+    """Return the clusters that OCM has selected."""
+    return [
+        entry["clusterName"]
+        for status in fleet.state()["decided"]
+        for entry in (status or {}).get("decisions", ())
+    ]
 
 
 def test_a_cluster_is_drained_by_a_taint_when_its_last_job_has_ended(prepared: Fleet) -> None:

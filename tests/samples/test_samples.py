@@ -34,6 +34,7 @@ BUILT_IN = {
     *((RBAC, kind) for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
 }
 STORY_4 = "dispatch/demo4"
+STORY_5 = "rebalancing"
 SETUP = "worker-setup"
 SETUP_2 = "multikueue-setup-demo2.yaml"
 SETUPS = {
@@ -129,6 +130,7 @@ def of_kind(kind: str, *files: str) -> dict[str, dict[str, Any]]:
         ("demo1", "multikueue-setup-demo1.yaml", "multikueue-setup-demo1.yaml"),
         ("demo2", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml"),
         ("demo4", f"{STORY_4}/hub.yaml", f"{STORY_4}/hub.yaml"),
+        ("demo5", f"{STORY_5}/hub.yaml", f"{STORY_5}/hub.yaml"),
         ("setup", f"{SETUP}/hub.yaml", f"{SETUP}/hub.yaml"),
         *((name, file, file) for name, file in SETUPS.items()),
     ],
@@ -186,6 +188,16 @@ def test_the_queues_of_story_4_have_one_name_and_the_hub_has_their_quota() -> No
     ]
     assert len(jobs) == 6
     assert {job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in jobs} == {"user-queue-demo4"}
+
+
+def test_the_queues_of_story_5_have_one_name_and_the_hub_has_their_quota() -> None:
+    hub = of_kind("ClusterQueue", f"{STORY_5}/hub.yaml")["cluster-queue-demo5"]
+    worker = of_kind("ClusterQueue", f"{STORY_5}/worker.yaml")["cluster-queue-demo5"]
+    assert of_kind("LocalQueue", f"{STORY_5}/worker.yaml") == of_kind("LocalQueue", f"{STORY_5}/hub.yaml")
+    total, there = ({name: milli(amount) for name, amount in quota_of(one).items()} for one in (hub, worker))
+    assert total == {name: 3 * (amount or 0) for name, amount in there.items()}
+    [job] = manifests.load(manifests.samples() / STORY_5 / "job.yaml")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "user-queue-demo5"
 
 
 def quota_of(queue: dict[str, Any]) -> dict[str, str]:

@@ -85,6 +85,9 @@ labels:
 {{- with .Values.workerSetup.template }}
 - {name: PLACEMENT_AC_WORKER_SETUP_TEMPLATE, value: {{ . | quote }}}
 {{- end }}
+{{- if .Values.scores.enabled }}
+- {name: PLACEMENT_AC_REPORT_SCORES, value: "true"}
+{{- end }}
 {{- with .Values.credentials.form }}
 - {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}
 {{- end }}

@@ -29,6 +29,9 @@ them. */}}
 - {suffix: -worker-setup, rules: [worker-setup]}
 - {suffix: -worker-setup, namespace: {{ $kueue | quote }}, rules: [templates]}
 {{- end }}
+{{- if .Values.scores.enabled }}
+- {suffix: -scores, rules: [scores]}
+{{- end }}
 {{- if .Values.credentials.provision }}
 - {suffix: -provisioning, rules: [provisioning]}
 - {suffix: -provisioning, namespace: {{ $kueue | quote }}, rules: [release]}
@@ -113,6 +116,17 @@ that workers get. */}}
 - apiGroups: [kueue.x-k8s.io]
   resources: [resourceflavors]
   verbs: [list, watch]
+{{- end }}
+
+{{/* Scores in the namespaces of the clusters; a right to create cannot be limited to a name. */}}
+{{- define "placement-ac.rules.scores" -}}
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [addonplacementscores]
+  verbs: [create]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [addonplacementscores, addonplacementscores/status]
+  resourceNames: [placement-ac]
+  verbs: [patch]
 {{- end }}
 
 {{/* In Kueue's namespace: the templates of queues on workers. */}}

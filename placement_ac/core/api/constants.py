@@ -86,6 +86,7 @@ EVENTS_NAMESPACE: Final = "default"
 """Kubernetes: where events on cluster-scoped objects are."""
 CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
+NODE: Final = Kind("", "Node", "nodes", False, ("v1",))
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
@@ -93,6 +94,8 @@ ACCOUNT: Final = Kind(
     OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
 )
 PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", True, ("v1alpha1",))
+SCORES_NAME: Final = "placement-ac"
+"""The name of the AddOnPlacementScores that we report."""
 SETUP_NAME: Final = "placement-ac-queues"
 """The name of the ManifestWork that sets up a worker, in its cluster's namespace."""
 MANIFEST_WORK: Final = Kind(OCM_WORK, "ManifestWork", "manifestworks", True, ("v1",), only=SETUP_NAME)

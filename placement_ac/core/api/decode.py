@@ -252,7 +252,11 @@ def scores(raw: Obj) -> objects.Scores:
     values = {entry.name: entry.value for entry in status.scores} if status else {}
     if not _is_small(values):
         values, problem = {}, f"status.scores: report fewer: at most {KEPT_BYTES:,} bytes are read"
-    return objects.Scores(meta_of(raw), values, status.valid_until if status else None, problem)
+    meta, valid_until = meta_of(raw), status.valid_until if status else None
+    written = None
+    if meta.name == constants.SCORES_NAME:
+        written = objects.WritableObject(meta, _owners(raw), _NOTHING, _applied_fields_of(raw))
+    return objects.Scores(meta, values, valid_until, problem, written)
 
 
 def _is_small(texts: Iterable[str]) -> bool:
@@ -503,7 +507,8 @@ def _is_true(condition: Obj | None) -> bool | None:
 def _applied_fields_of(raw: Obj) -> objects.AppliedFields:
     entries = (raw.get("metadata") or {}).get("managedFields") or ()
     for entry in entries:
-        if entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply":
+        is_ours = entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply"
+        if is_ours and not entry.get("subresource"):
             applied = entry.get("fieldsV1") or {}
             fields = applied.get("f:metadata") or {}
             return _applied_fields(

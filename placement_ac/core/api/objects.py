@@ -146,16 +146,6 @@ class ClusterProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """An AddOnPlacementScore: scores in [-100, 100] of the cluster whose namespace it is in."""
-
-    meta: Meta
-    values: Mapping[str, int]
-    valid_until: datetime | None
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
 class AdmissionCheckState:
     """An entry of a Workload's `status.admissionChecks`; `since` is its lastTransitionTime."""
 
@@ -283,6 +273,18 @@ class WritableObject:
     def handed_over(self) -> bool:
         """Whether an annotation of its owner hands it over to us."""
         return self.meta.annotations.get(ANNOTATION_ADOPT) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """An AddOnPlacementScore: scores in [-100, 100] of the cluster whose namespace it is in."""
+
+    meta: Meta
+    values: Mapping[str, int]
+    valid_until: datetime | None
+    problem: str
+    written: WritableObject | None = None
+    """The same as an object that we may write; None: its name is another one."""
 
 
 @dataclass(frozen=True, slots=True)

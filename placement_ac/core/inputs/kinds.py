@@ -37,6 +37,8 @@ OPTIONAL_KINDS: Final = (CLUSTER_PROFILE, PLACEMENT_SCORE, MANAGED_CLUSTER)
 WATCHED_KINDS: Final = REQUIRED_KINDS + OPTIONAL_KINDS
 SETUP_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, CONFIG_MAP, MANIFEST_WORK)
 """Kinds that are read where workers are set up; a hub need not serve the last one."""
+REPORT_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
+"""Kinds that are read where scores are reported."""
 CAPACITY_KINDS: Final = (CAPACITY_PROVIDER, CLUSTER_QUEUE, LOCAL_QUEUE)
 """Kinds that are read while a CapacityProvider is ours; a hub need not serve the first one."""
 KOPF_KINDS: Final = (

@@ -192,7 +192,12 @@ WORKLOADS: Final = (
 DISPATCHER: Final = RightsRequirement(
     ("clusterqueues", "localqueues"), ("list",), VersionRange("0.1"), "placement_ac/workers/queues.py"
 )
-"""For our own dispatcher, not for MultiKueue: a worker without it is as fit as any."""
+"""For our own dispatcher and for scores, not for MultiKueue: a worker without it is as fit as any."""
+
+NODES: Final = RightsRequirement(
+    ("nodes",), ("list",), VersionRange("0.1"), "placement_ac/workers/scores.py", ""
+)
+"""For the score of a cluster's GPUs."""
 
 EXTERNAL_SINCE: Final = VersionRange("0.14")
 """Source: externalframeworks. In 0.14 only with the gate MultiKueueAdaptersForCustomJobs."""

@@ -37,10 +37,12 @@ NOTHING: Final[Mapping[Any, Any]] = {}
 class Key(NamedTuple):
     """The unit of reconciliation: a Placement, what names none (a check, a CapacityProvider), or a cluster.
 
+    A cluster has two: one for what is made for it, and one for its scores.
+
     A Placement's name is that in the first watched namespace that has it.
     """
 
-    kind: Literal["placement", "check", "provider", "cluster"]
+    kind: Literal["placement", "check", "provider", "cluster", "score"]
     name: str
 
 

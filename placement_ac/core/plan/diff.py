@@ -80,13 +80,14 @@ class SetCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class SetCapacity:
-    """Apply the status of a CapacityProvider of ours."""
+class SetStatus:
+    """Apply the status of a CapacityProvider or AddOnPlacementScore of ours."""
 
-    kind: ClassVar[Kind] = CAPACITY_PROVIDER
+    kind: Kind
     name: str
     uid: str
     status: Body
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-Action = Apply | Delete | SetCondition | SetCapacity | SetCheckStates | Nominate
+Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -166,8 +167,10 @@ def repairs(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
 
 def capacities(wanted: Plan) -> tuple[Phase, ...]:
     """Return the writes to CapacityProviders: they fail alone, and come when the list is as wanted."""
-    providers = (SetCapacity(w.provider.meta.name, w.provider.meta.uid, w.status) for w in wanted.capacities)
-    return _non_empty(tuple(providers))
+    providers = ((wanted.provider.meta, wanted.status) for wanted in wanted.capacities)
+    return _non_empty(
+        tuple(SetStatus(CAPACITY_PROVIDER, meta.name, meta.uid, status) for meta, status in providers)
+    )
 
 
 def preparations(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:

@@ -19,13 +19,14 @@ from tests.kubectl_placement.doctor.broken_kueue import KUEUES
 from tests.kubectl_placement.doctor.broken_scale import (
     SCALE,
 )
+from tests.kubectl_placement.doctor.broken_scores import SCORES
 from tests.kubectl_placement.doctor.broken_setups import (
     Objects,
 )
 from tests.support import healthy
 from tests.support.healthy import OURS
 
-BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE)
+BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE, *SCORES)
 
 
 def stored() -> Objects:

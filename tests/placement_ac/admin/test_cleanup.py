@@ -251,6 +251,7 @@ ALL = (
     KUEUES,
     rule("list", "kueue.x-k8s.io", "workloads"),
     rule("list delete", "work.open-cluster-management.io", "manifestworks"),
+    rule("list delete", "cluster.open-cluster-management.io", "addonplacementscores"),
     rule("list delete", "rbac.open-cluster-management.io", "clusterpermissions"),
     rule("list delete", "authentication.open-cluster-management.io", "managedserviceaccounts"),
     rule("list delete", "", "secrets"),

@@ -80,7 +80,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     faults.add("PATCH", "/multikueueclusters/p-b$", status=409)
     faults.add("PATCH", "/multikueueconfigs/p$", hang_up=True)
     stage.select(("a", 9), ("b", 5))
-    stage.controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
+    stage.controllers.start(metrics_bind_address=f"127.0.0.1:{port}", report_scores=True)
     stage.until_listed("a", "b")
     stage.submit("one")
     soon(lambda: stage.placed("one") != "")
@@ -90,6 +90,16 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     soon(lambda: read().sum("decision_changes_total", placement="p", change="order"), 1.0)
     stage.select(other)
     soon(lambda: read().sum("clusters", check="p", state="draining"), 1.0)
+
+    # A score of a cluster, as the controller reports it.
+    admin.namespace("a")
+    scores = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/a/addonplacementscores"
+    kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
+    labels = {"app.kubernetes.io/managed-by": "placement-ac"}
+    admin.ask("POST", scores, kind | {"metadata": {"name": "placement-ac", "labels": labels}})
+    status = {"status": {"scores": [{"name": "gpuFree", "value": 42}]}}
+    admin.ask("PATCH", f"{scores}/placement-ac/status", status, "merge")
+    soon(lambda: read().sum("cluster_score", cluster="a", score="gpuFree"), 42.0)
 
     # Another check: a job waits on the cluster that leaves, and the gate holds another job.
     stage.add_placement("r")

@@ -1,0 +1,111 @@
+"""
+Plan the write of one cluster's scores.
+
+Pure. The object on the hub has the values that count, and its `validUntil` says when they were written: so a
+restart writes neither sooner nor other values. Values that stay are written again before they expire, as
+seldom as possible; a cluster whose worker cannot be read gets no write, and its scores expire.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from placement_ac.core.api.constants import (
+    LABEL_CLUSTER,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+    PLACEMENT_SCORE,
+    SCORES_NAME,
+)
+from placement_ac.core.api.fields import format_time
+from placement_ac.core.api.objects import Scores
+from placement_ac.core.inputs.score_reports import Contest, ScoreInputs, ScorePolicy
+from placement_ac.core.plan.diff import Apply, Phase, SetStatus, body_of, is_same
+from placement_ac.core.score_reports.damping import bounded_scores, changed_scores
+from placement_ac.core.score_reports.history import ScoreHistory
+
+Contests = Callable[[], Iterable[Contest]]
+"""Returns what Placements choose between; called only when a score is to change."""
+_NO_SCORES: Final[Mapping[str, int]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePlan:
+    """The write for one cluster."""
+
+    phases: tuple[Phase, ...] = ()
+    changes: bool = False
+    """Whether it changes a value: other clusters count on that none other does at the same time."""
+    requeue_after: float | None = None
+    """Seconds until it may be written; None: a reading comes first."""
+
+
+def plan_scores(inputs: ScoreInputs, history: ScoreHistory, contests: Contests) -> ScorePlan:
+    """Return the write that reports the last reading of a cluster."""
+    latest, scores = history.last(inputs.cluster), inputs.observed
+    if not inputs.needed or not latest or is_taken(scores):
+        return ScorePlan()
+    if scores is None or scores.written is None or not _is_in_order(inputs, scores):
+        return ScorePlan(((_apply(inputs, scores),),))
+    if scores.written.meta.deleting:
+        return ScorePlan()
+    policy = inputs.policy
+    published = counting(scores, inputs.now)
+    changed = changed_scores(inputs.cluster, published, history, policy.step)
+    if changed:
+        changed = bounded_scores(inputs.cluster, published, changed, contests(), history, policy.step)
+    values = {name: changed.get(name, published.get(name, 0)) for name in latest}
+    if values == published and not _is_due(scores, inputs):
+        return ScorePlan()
+    if (left := _left(scores, inputs)) > 0:
+        return ScorePlan(requeue_after=left)
+    entries = [{"name": name, "value": value} for name, value in sorted(values.items())]
+    until = inputs.now + timedelta(seconds=policy.valid, microseconds=999_999)
+    status = {"scores": entries, "validUntil": format_time(until)}
+    meta = scores.meta
+    write = SetStatus(PLACEMENT_SCORE, meta.name, meta.uid, status, meta.namespace)
+    return ScorePlan(((write,),), values != published)
+
+
+def is_taken(scores: Scores | None) -> bool:
+    """Whether the AddOnPlacementScore of our name is somebody else's."""
+    written = scores.written if scores else None
+    return written is not None and not written.ours and not written.handed_over
+
+
+def counting(scores: Scores | None, now: datetime) -> Mapping[str, int]:
+    """Return the values that count for OCM now."""
+    if scores is None or (scores.valid_until and scores.valid_until < now):
+        return _NO_SCORES
+    return scores.values
+
+
+def _is_due(scores: Scores, inputs: ScoreInputs) -> bool:
+    """Whether values that stay are to be written again: a period before they expire."""
+    until = scores.valid_until
+    return until is None or (until - inputs.now).total_seconds() <= inputs.policy.interval
+
+
+def _left(scores: Scores, inputs: ScoreInputs) -> float:
+    """Return the seconds until there may be another write."""
+    written_at = _written_at(scores, inputs.policy)
+    return inputs.policy.interval - (inputs.now - written_at).total_seconds() if written_at else 0.0
+
+
+def _written_at(scores: Scores, policy: ScorePolicy) -> datetime | None:
+    return scores.valid_until - timedelta(seconds=policy.valid) if scores.valid_until else None
+
+
+def _labels(inputs: ScoreInputs) -> Mapping[str, str]:
+    return {LABEL_MANAGED_BY: MANAGED_BY, LABEL_CLUSTER: inputs.cluster}
+
+
+def _is_in_order(inputs: ScoreInputs, scores: Scores) -> bool:
+    return is_same(scores.written, _labels(inputs), inputs.owners, {})
+
+
+def _apply(inputs: ScoreInputs, scores: Scores | None) -> Apply:
+    written = scores.written if scores else None
+    body = body_of(SCORES_NAME, _labels(inputs), inputs.owners, written, inputs.hub, namespace=inputs.cluster)
+    return Apply(PLACEMENT_SCORE, body, written)
