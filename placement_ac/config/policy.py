@@ -133,7 +133,7 @@ def worker_requirements(settings: Settings, version: str, kueue: rights.RunningK
 
 
 def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple[Body, ...]:
-    """Return the PolicyRules that the hub's Kueue needs on a worker, our dispatcher, moves and scores, if on."""
+    """Return the PolicyRules that the hub's Kueue needs on a worker, and ours for what is on."""
     release, gates = kueue
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     reads_queues = settings.dispatcher or settings.moves or settings.report_scores
