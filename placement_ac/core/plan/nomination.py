@@ -16,11 +16,12 @@ from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR, WORKLOAD_
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
+from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Since, Snapshot
 from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
-from placement_ac.core.plan.quarantine import Withdrawals, withdrawals
+from placement_ac.core.plan.quarantine import withdrawals
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 

@@ -22,8 +22,8 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.draining.overlong import Withdrawals
 from placement_ac.core.draining.state import DrainState
+from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import (
     has_name_conflict,

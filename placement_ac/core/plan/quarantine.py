@@ -6,40 +6,21 @@ Pure. A job that runs is not touched. The withdrawal is that of a cluster which 
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from datetime import timedelta
 
 from placement_ac.core.api.constants import CLUSTER_QUARANTINED, CLUSTER_RETURNED
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.filters import QUARANTINE
 from placement_ac.core.draining.leaving import LeavingCluster
-from placement_ac.core.draining.rules import withdraw_waiting
-from placement_ac.core.draining.state import DrainState, DrainStep
+from placement_ac.core.draining.state import DrainStep
+from placement_ac.core.draining.withdrawals import Withdrawals, withdrawal
 from placement_ac.core.failures.quarantine import wrong_annotations
 from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.plan.event_intents import DueEvents
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
-
-
-class Withdrawals(NamedTuple):
-    """The quarantined clusters from whose nominations jobs are taken."""
-
-    steps: tuple[DrainStep, ...] = ()
-
-    @property
-    def ask_for_copies(self) -> tuple[str, ...]:
-        return tuple(step.name for step in self.steps if step.ask_for_copies)
-
-    @property
-    def lasting(self) -> frozenset[Since]:
-        return frozenset().union(*[step.lasting for step in self.steps])
-
-    @property
-    def requeue_after(self) -> float | None:
-        return soonest(step.requeue_after for step in self.steps)
 
 
 def withdrawals(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Withdrawals:
@@ -52,26 +33,12 @@ def _withdrawal(
     snapshot: Snapshot, targets: TargetClusters, fit: JobFit, cluster: str, name: str
 ) -> DrainStep:
     refused = [job for job in targets.workloads.waiting_only(name) if _is_refused(fit, job, name)]
-    workloads = targets.workloads._replace(waiting={name: refused})
-    step = withdraw_waiting(
-        LeavingCluster(snapshot, workloads, cluster, name), DrainStep(cluster, name, DrainState.RUNNING)
-    )
-    age = snapshot.fleet.worker_copies[name].age if step.make_ready else 0.0
-    reported = snapshot.now - timedelta(seconds=age)
-    return step._replace(make_ready=tuple(job for job in step.make_ready if _is_of_now(job, reported)))
+    return withdrawal(LeavingCluster(snapshot, targets.workloads, cluster, name), refused)
 
 
 def _is_refused(fit: JobFit, job: Workload, name: str) -> bool:
     refusal = fit.refusals(job)[0].get(name)
     return refusal is not None and refusal.filter == QUARANTINE
-
-
-def _is_of_now(job: Workload, reported: datetime) -> bool:
-    """Whether a report of its copy is about the quota that the job has now, not about an earlier try."""
-    since, evicted = job.quota_since, job.evicted_at
-    if since is None or (evicted is not None and evicted > since):
-        return False
-    return reported > since + timedelta(seconds=1)  # the API gives whole seconds
 
 
 def quarantine_remarks(snapshot: Snapshot) -> Iterator[str]:

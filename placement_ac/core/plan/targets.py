@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement_ac.core.draining.drain import DrainPlan, plan_drain
-from placement_ac.core.draining.overlong import Withdrawals, withdraw_overlong
+from placement_ac.core.draining.overlong import withdraw_overlong
 from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
+from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import NOTHING, Snapshot
 from placement_ac.core.selection.capacity import apply_cluster_limit
 from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
