@@ -69,7 +69,7 @@ class Job:
     @property
     def limit(self) -> int | None:
         """How long it says that it may run, in seconds; every other job does."""
-        return int(self.seconds * 1.25) + 60 if int(self.name[1:]) % 2 else None
+        return int(self.seconds * 1.25) + 60 if self.name[-1] in "13579" else None
 
     def __str__(self) -> str:
         pool = f", pool {self.pool}" if self.pool else ""

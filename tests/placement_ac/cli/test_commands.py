@@ -43,7 +43,7 @@ from tests.support.driver import Driver, eventually
         pytest.param(["hub", "--listen", "https://127.0.0.1:0"], "is not ADDRESS:PORT", id="a URL"),
         pytest.param(["hub", "--listen", "127.0.0.1:70000"], "is not ADDRESS:PORT", id="bad port"),
         pytest.param(["hub", "--with", "ocm,nova"], "'nova' is not a stand-in; known are", id="bad stand-in"),
-        pytest.param(["demo", "--story", "5"], "5 is not in the range 1<=x<=4", id="no such story"),
+        pytest.param(["demo", "--story", "6"], "6 is not in the range 1<=x<=5", id="no such story"),
         pytest.param(["demo", "-o", "xml"], "'xml' is not 'json'", id="no such output"),
         pytest.param(["dance"], "No such command 'dance'", id="no such command"),
         pytest.param(["statu"], "No such command 'statu'; did you mean status?", id="a misspelt command"),

@@ -136,7 +136,7 @@ FROM_TABLES = {
         "log.log(self._logged.level((what, name), problem), failing,",
         "log.info(works_again,",
     ),
-    "writer": ("log.info(message,",),
+    "writer": ("log.log(level, message,",),
 }
 """Calls whose message comes from a table of constants in their module."""
 

@@ -220,7 +220,7 @@ def untimed(text: str) -> str:
         ["--removal-policy", "kill"],
         ["--story", "4", "--unsafe"],
         ["--story", "4", "--credentials", "made"],
-        ["--story", "5"],
+        ["--story", "6"],
     ],
 )
 def test_invalid_options_are_rejected(words: list[str]) -> None:
