@@ -46,13 +46,13 @@ def with_failures(
         and failing[cluster].last < since <= now - well
     }
     found = quarantines(connected, failing, mended)
-    undecided = (workload for workload in workloads if workload.has_quota and not workload.cluster)
-    avoided = {w.meta.uid: _by_cluster(memory.avoided(w.same_job, now), cluster_of) for w in undecided}
+    judged = (w for w in workloads if w.has_quota and (not w.cluster or w.movable))
+    avoided = {w.meta.uid: _by_cluster(memory.avoided(w.same_job, now), cluster_of) for w in judged}
     return replace(
         fleet,
         quarantined={cluster: it.why for cluster, it in found.items()},
         retry_at={cluster: it.retry_at for cluster, it in found.items() if it.retry_at},
-        reliability=_by_cluster(memory.reliability(now), cluster_of),
+        reliability=_by_cluster(memory.reliability(now, cluster_of), cluster_of),
         avoided={uid: clusters for uid, clusters in avoided.items() if clusters},
     )
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE
+from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -151,7 +151,8 @@ class DispatchCycle:
         others = {other: self._total(job, self._clusters[other], profile) for other in have_room}
         unknown = frozenset(other for other, room in rooms.items() if room is None)
         if own is None or name in refusals:
-            return Comparison(0.0, own is None, others, unknown)
+            has_room = own is None or refusals[name].filter != CAPACITY
+            return Comparison(0.0, has_room, others, unknown)
         left = own.without(job)
         room = self._room(job, left)
         return Comparison(
@@ -190,7 +191,8 @@ class DispatchCycle:
             return refusals
         others = {name: cluster for name, cluster in self._quarantined.items() if name not in refusals}
         both = {**refusals, **_refused(job, others, {QUARANTINE: self._quarantine})}
-        fits = any(cluster.connected and name not in both for name, cluster in self._clusters.items())
+        others = {name: cluster for name, cluster in self._clusters.items() if name not in both}
+        fits = any(cluster.connected and not cluster.doubt(job) for cluster in others.values())
         return both if fits else refusals
 
     def _without_quarantine(self, job: Workload, profile: Profile) -> Refusals:

@@ -7,6 +7,7 @@ is killed or runs twice. Source: measured on Kueue main, with and without an ext
 """
 
 from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -362,8 +363,22 @@ def _confirm(it: LeavingCluster, step: DrainStep) -> DrainStep:
         return _again(step, QUIET_SECONDS - since)
     if not it.has_report(since - QUIET_SECONDS):
         return ask(it, step)
-    held = [w for w in it.workloads.undecided if it.report.copies.get(w.meta.id)]
+    copies = [w for w in it.workloads.undecided if it.report.copies.get(w.meta.id)]
+    held = [w for w in copies if _is_of_now(it, w)]
+    if len(held) < len(copies):
+        step = ask_later(it, step)
     return step._replace(make_ready=(*step.make_ready, *held))
+
+
+def _is_of_now(it: LeavingCluster, job: Workload) -> bool:
+    """Whether the report of its copy is about the quota that the job has now, not about an earlier try."""
+    since, evicted = job.quota_since, job.evicted_at
+    if since is None:
+        return job.has_quota
+    if evicted is not None and evicted > since:
+        return False
+    reported = it.snapshot.now - timedelta(seconds=it.report.age)
+    return reported > since + timedelta(seconds=1)  # the API gives whole seconds
 
 
 def _again(step: DrainStep, seconds: float) -> DrainStep:

@@ -5,7 +5,6 @@ Pure. The cluster is asked before, and again 2 s after, as one that leaves: see 
 """
 
 from collections.abc import Collection
-from datetime import timedelta
 from typing import NamedTuple
 
 from placement_ac.core.api.objects import Workload
@@ -40,14 +39,4 @@ def withdrawal(
 ) -> DrainStep:
     """Return what to do about these jobs, which wait there; what has quota there is nominated again."""
     step = DrainStep(it.cluster, it.name, DrainState.RUNNING, requeue_after=requeue_after)
-    step = withdraw(it, step, waiting)
-    return step._replace(make_ready=tuple([job for job in step.make_ready if _is_of_now(it, job)]))
-
-
-def _is_of_now(it: LeavingCluster, job: Workload) -> bool:
-    """Whether the report of its copy is about the quota that the job has now, not about an earlier try."""
-    since, evicted = job.quota_since, job.evicted_at
-    if since is None or (evicted is not None and evicted > since):
-        return False
-    reported = it.snapshot.now - timedelta(seconds=it.report.age)
-    return reported > since + timedelta(seconds=1)  # the API gives whole seconds
+    return withdraw(it, step, waiting)

@@ -93,7 +93,8 @@ class FailureMemory:
         """Take in an end; return whether it was new."""
         cluster = end.worker
         ends = self._ends.setdefault(cluster, deque(maxlen=ENDS_KEPT))
-        if any(_is_same(known, end) for known in ends):
+        is_older = len(ends) == ENDS_KEPT and end < ends[0]
+        if is_older or any(_is_same(known, end) for known in ends):
             return False
         self.counts[cluster, end.cause] += 1
         self._ends[cluster] = deque(sorted((*ends, end)), maxlen=ENDS_KEPT)
@@ -109,9 +110,13 @@ class FailureMemory:
             self._judged.pop(changed, None)
         return True
 
-    def reliability(self, now: datetime) -> dict[str, float]:
-        """Return cluster → the share of its ends that were not due to it, where there are enough."""
-        shares = {cluster: _share(self._known(cluster).weighed, now.timestamp()) for cluster in self._ends}
+    def reliability(self, now: datetime, clusters: Iterable[str] | None = None) -> dict[str, float]:
+        """Return cluster → the share of its ends that were not due to it, where there are enough.
+
+        `clusters`: only of these.
+        """
+        known = [name for name in (self._ends if clusters is None else clusters) if name in self._ends]
+        shares = {cluster: _share(self._known(cluster).weighed, now.timestamp()) for cluster in known}
         return {cluster: share for cluster, share in shares.items() if share is not None}
 
     def failing(self, now: datetime) -> dict[str, Failing]:

@@ -43,6 +43,8 @@ class Fleet:
     """The MultiKueueClusters that are to be emptied → the cause."""
     busy: frozenset[str]
     """Those from which jobs are sent back anyway."""
+    avoids: Callable[[Workload, str], str]
+    """Returns why a job comes to a MultiKueueCluster last; "": it does not."""
 
     @cached_property
     def multikueue(self) -> frozenset[str]:
@@ -126,7 +128,11 @@ def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candid
         return candidate._replace(objection=objection)
     if comparison is None:
         return candidate._replace(objection=f"only {COMPARED_MAX} different jobs are compared at once")
-    options = {name: points for name, points in comparison.others.items() if name in fleet.targets}
+    options = {
+        name: points
+        for name, points in comparison.others.items()
+        if name in fleet.targets and not fleet.avoids(job, name)
+    }
     if not options:
         return candidate._replace(objection="no other cluster is known to have room for it")
     if not fleet.snapshot.policy.dispatcher and (
@@ -148,6 +154,9 @@ def _objections(fleet: Fleet, job: Workload, check: str) -> Iterator[str]:
         again = move.at + timedelta(seconds=fleet.history.policy.cooldown)
         yield f"it was moved at {move.at:%H:%M:%SZ}, and may be moved again from {again:%H:%M:%SZ} on"
     cluster = fleet.clusters.get(job.cluster, "")
+    retry_at, placed = fleet.snapshot.fleet.retry_at.get(cluster), job.placed_since
+    if retry_at and placed and placed >= retry_at:
+        yield "it tries its cluster, which is quarantined"
     observed = fleet.snapshot.objects.clusters.get(job.cluster)
     if not cluster or observed is None or not observed.active or cluster in fleet.snapshot.fleet.unreachable:
         yield "its cluster is not listed, not connected to Kueue or not reachable: its end there is unknown"
@@ -160,8 +169,9 @@ def _may_go_elsewhere(
     if comparison.has_room:
         return "Kueue's dispatcher might send it back to its cluster, which has room without it"
     listed = (*comparison.others, *comparison.unknown, *fleet.emptied, *fleet.busy)
-    if worse := [fleet.clusters[name] for name in listed if name not in options and name != job.cluster]:
-        return f"Kueue's dispatcher might send it to {worse[0]}, which is no better"
+    if worse := [name for name in listed if name not in options and name != job.cluster]:
+        where = fleet.clusters.get(worse[0], worse[0])
+        return f"Kueue's dispatcher might send it to {where}, which is no better"
     return ""
 
 

@@ -17,6 +17,8 @@ from placement_ac.core.api.fields import format_time, parse_time
 from placement_ac.core.inputs.state import MovePolicy, Snapshot
 
 Cause = Literal["drain", "maintenance", "quarantine", "better"]
+CLOCKS_DIFFER_SECONDS: Final = 60.0
+"""A move that is later than this is no replica's, and counts for nothing."""
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 """In the order in which jobs are moved."""
 WHY_EMPTIED: Final[Mapping[Cause, str]] = MappingProxyType(
@@ -106,4 +108,6 @@ def move_history(snapshot: Snapshot) -> MoveHistory | None:
     config, policy = snapshot.objects.config, snapshot.policy.moves
     if policy is None:
         return None
-    return MoveHistory(tuple(parse_moves(config.moves if config else "")), policy, snapshot.now)
+    moves = parse_moves(config.moves if config else "")
+    soon = snapshot.now + timedelta(seconds=CLOCKS_DIFFER_SECONDS)
+    return MoveHistory(tuple(move for move in moves if move.at <= soon), policy, snapshot.now)

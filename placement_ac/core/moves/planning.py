@@ -112,13 +112,14 @@ def _under_way(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Work
     job = by_uid.get(move.uid)
     if job is None or fleet.history.age(move) >= MOVE_GIVEN_UP_SECONDS:
         return None
-    return job if not job.cluster or _to_begin(fleet, move, by_uid) else None
+    is_on_its_way = not job.cluster or fleet.workloads.is_sent_back(job)
+    return job if is_on_its_way or _to_begin(fleet, move, by_uid) else None
 
 
 def _to_begin(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Workload | None:
     """Return the job of a recorded move that is still to be sent back."""
     job = by_uid.get(move.uid)
-    if job is None or fleet.history.age(move) > MOVE_BEGINS_SECONDS:
+    if job is None or not job.movable or fleet.history.age(move) > MOVE_BEGINS_SECONDS:
         return None
     came_back = job.evicted_at is not None and job.evicted_at >= move.at
     is_there = fleet.clusters.get(job.cluster) == move.cluster and job.active and job.has_quota

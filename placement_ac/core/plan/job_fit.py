@@ -87,9 +87,11 @@ class JobFit:
         return self._cycle.shortage(workload)
 
     def avoids(self, workload: Workload, name: str) -> str:
-        """Return why a MultiKueueCluster comes last: the job failed there; "": it does not."""
-        avoided = self._snapshot.fleet.avoided.get(workload.meta.uid, {})
-        until = avoided.get(self._cluster_of[name]) if avoided else None
+        """Return why a MultiKueueCluster comes last: the job failed or cannot stay there; "": it does not."""
+        fleet, cluster = self._snapshot.fleet, self._cluster_of[name]
+        if cluster in fleet.maintenance and workload.movable and self._snapshot.policy.moves:
+            return "its maintenance is announced, so the job would be moved away again"
+        until = fleet.avoided.get(workload.meta.uid, {}).get(cluster)
         return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}" if until else ""
 
     def doubt(self, workload: Workload, name: str) -> str:

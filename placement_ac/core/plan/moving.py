@@ -42,7 +42,7 @@ def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, i
         return Moving()
     fit = fit or JobFit(snapshot, targets)
     fleet = _fleet(snapshot, targets, history, fit)
-    movable = [workload for workload in snapshot.workloads if workload.cluster and workload.movable]
+    movable = [w for w in snapshot.workloads if w.cluster and w.movable and w.job.requests]
     asked = {name for job in movable[:1] for name in fit.askable(job, fleet.clusters)}
     return Moving(
         plan_moves(fleet, in_step=in_step, mass_loss=bool(targets.mass_loss.held)),
@@ -69,4 +69,5 @@ def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fi
         eligible_clusters(snapshot, targets) - emptied.keys(),
         emptied,
         frozenset(step.name for step in steps) - draining,
+        fit.avoids,
     )

@@ -68,7 +68,9 @@ def quarantine_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
 def _left(snapshot: Snapshot, targets: TargetClusters) -> Iterator[float]:
     """Yield the seconds until one job may try a quarantined cluster, or has shown that it is mended."""
     for cluster, retry_at in snapshot.fleet.retry_at.items():
-        placed = [job.placed_since for job in targets.workloads.running.get(targets.listed[cluster], ())]
+        placed = [
+            job.placed_since for job in targets.workloads.running.get(targets.listed.get(cluster, ""), ())
+        ]
         well = timedelta(seconds=snapshot.policy.avoid_after_failure)
         for when in (retry_at, *(since + well for since in placed if since)):
             if when > snapshot.now:

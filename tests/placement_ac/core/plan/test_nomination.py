@@ -1,6 +1,7 @@
 """Our own dispatcher: the Placement's order, a few clusters a round, a clean way out of the nominations."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, WorkerCopies
 from placement_ac.core.plan.diff import Nominate, diff
 from placement_ac.core.plan.plan import plan
-from tests.support.builders import listed_in, workload
+from tests.support.builders import NOW, listed_in, workload
 from tests.support.decided import NO_COPIES, decided_inputs, decided_plan, nominated, ranked, ready
 
 OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
@@ -149,8 +150,9 @@ def test_jobs_that_wait_on_a_leaving_cluster_are_withdrawn_though_a_job_runs_the
 
 
 def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:
-    def later(seconds: float, asked: WorkerCopies) -> Plan:
-        return dispatched("bc", RUNS, ready("p-b"), listed="abc", ages={WITHDRAWN: seconds}, copies=asked)
+    def later(seconds: float, asked: WorkerCopies, quota_for: float = 60.0) -> Plan:
+        job = ready("p-b", since=NOW - timedelta(seconds=quota_for))
+        return dispatched("bc", RUNS, job, listed="abc", ages={WITHDRAWN: seconds}, copies=asked)
 
     early = later(0.5, NO_COPIES)
     assert (early.ask_for_copies, early.requeue_after, WITHDRAWN in early.lasting) == ((), 1.5, True)
@@ -159,6 +161,8 @@ def test_the_cluster_is_asked_once_more_after_the_withdrawal() -> None:
     assert (confirmed.ask_for_copies, nominated(confirmed)) == ((), {})
     admitted = later(2.5, WorkerCopies({JOB: True}, age=0.1))
     assert nominated(admitted) == {"job": ("p-b", "p-a")}
+    of_an_earlier_try = later(60.0, WorkerCopies({JOB: True}, age=57.0), quota_for=30.0)
+    assert (nominated(of_an_earlier_try), of_an_earlier_try.ask_for_copies) == ({}, ("p-a",))
 
 
 def test_a_leaving_cluster_that_cannot_be_asked_keeps_its_nominations_and_is_asked_again() -> None:
