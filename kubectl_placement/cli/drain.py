@@ -1,5 +1,6 @@
 """`placement-ac drain`: announce or cancel a cluster's maintenance, or ask whether it can be rebooted."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
@@ -28,6 +29,8 @@ from placement_ac.kube.client import Client
 NEEDED: Final = (*READ_KINDS, WORKLOAD, MANAGED_CLUSTER)
 """The kinds without which the answer cannot be known."""
 RESOURCE: Final = MANAGED_CLUSTER.at("v1")
+_CLOCK: Final = re.compile(r"\d\d:\d\d(:\d\d)?")
+_DATED: Final = re.compile(r"\d{4}-\d\d-\d\d[T ].+")
 
 
 def time_by(text: str, now: datetime) -> datetime:
@@ -36,17 +39,19 @@ def time_by(text: str, now: datetime) -> datetime:
     `now` has a zone. Raises BadParameter.
     """
     try:
-        clock = time.fromisoformat(text)
+        clock = time.fromisoformat(text) if _CLOCK.fullmatch(text) else None
     except ValueError:
         clock = None
-    if clock is not None and clock.tzinfo is None:
+    if clock is not None:
         at = now.replace(tzinfo=None)
         at = datetime.combine(at.date() + timedelta(days=clock <= at.time()), clock)
         return at.astimezone(UTC)  # of that day: the clocks may change before
     try:
-        when = datetime.fromisoformat(text).astimezone(UTC)
+        when = datetime.fromisoformat(text).astimezone(UTC) if _DATED.fullmatch(text) else None
     except (ValueError, OverflowError):
-        raise click.BadParameter("use a time like 18:00 or 2026-11-26T18:00:00Z") from None
+        when = None
+    if when is None:
+        raise click.BadParameter("use a time like 18:00 or 2026-11-26T18:00:00Z")
     if when <= now:
         raise click.BadParameter(f"use --in 0s for a maintenance that begins now: {text} has passed")
     return when

@@ -92,15 +92,22 @@ def _window(view: HubView, cluster: str) -> MaintenanceWindow | str | None:
 
 
 def _jobs(view: HubView, names: Collection[str], copies: Collection[WorkerCopies]) -> Iterator[JobThere]:
-    reported = {key: has_quota for report in copies for key, has_quota in report.copies.items()}
+    reported: dict[Key, bool] = {}
+    for key, has_quota in (item for report in copies for item in report.copies.items()):
+        reported[key] = has_quota or reported.get(key, False)
+    unfinished = {
+        key_of(raw): raw
+        for raw in view.dump.of(WORKLOAD)
+        if condition_of(raw, "Finished").get("status") != "True"
+    }
+    # A copy without an unfinished Workload on the hub was left behind: it may run on, or start at any time.
     there = [
-        JobThere(*key, "unrecorded")
+        JobThere(*key, "unrecorded" if has_quota else "waiting")
         for key, has_quota in reported.items()
-        if has_quota and key not in view.dump.by_key(WORKLOAD)
+        if key not in unfinished
     ]
-    for raw in view.dump.of(WORKLOAD):
-        if condition_of(raw, "Finished").get("status") != "True":
-            there += _job(raw, names, reported)
+    for raw in unfinished.values():
+        there += _job(raw, names, reported)
     yield from sorted(there, key=lambda job: (job.state != "running", job.namespace, job.name))
 
 

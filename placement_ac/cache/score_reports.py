@@ -50,8 +50,7 @@ class ScoreReports:
     def _reliability(self, workers: Iterable[str], now: datetime) -> float | None:
         """Return the share of jobs that did not end because of the cluster, by its MultiKueueClusters."""
         memory = self._tables.failures
-        shares = memory.reliability(now) if memory else {}
-        return min((shares[name] for name in workers if name in shares), default=None)
+        return min((memory.reliability(now, workers) if memory else {}).values(), default=None)
 
     def contests(self, cluster: str, now: datetime) -> Iterator[Contest]:
         """Yield what the Placements choose between that may use a score of the cluster."""

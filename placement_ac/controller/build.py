@@ -82,7 +82,7 @@ def new_reconciler(
     reports, scores = policy.score_policy(settings), None
     if reports.enabled and PLACEMENT_SCORE in resources:
         nodes = NodeReader(connector, reports.gpus) if reports.nodes else None
-        read = ScoreReader(queues, nodes).read
+        read = ScoreReader(QueueReader(connector), nodes).read  # with slots of its own
         scores = ScoreReporter(
             cache, writer, reports, read, clock=clock, monotonic=time.monotonic, add_after=add_after
         )

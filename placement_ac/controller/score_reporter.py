@@ -69,6 +69,9 @@ class ScoreReporter:
         left = self._asked.get(cluster, now - self._policy.reading) + self._policy.reading - now
         if left <= 0 and cluster not in self._tasks:
             self._start(key, inputs.credentials, now)
+        read_at = self._history.last_at(cluster)
+        if read_at is not None and now - read_at > self._policy.valid:  # its next reading waits for too long
+            self._history.forget(cluster)
         plan = self._plan(key)
         if plan.changes:
             async with self._changing:

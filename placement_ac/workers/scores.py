@@ -35,9 +35,10 @@ class NodeReader(WorkerReader[Health]):
         async for page in self.pages(client, resources[0]):
             for node in page.items:
                 for gpu in self._gpus:
-                    there = milli(get_value(node, "status", "capacity", gpu)) or 0
+                    there = max(milli(get_value(node, "status", "capacity", gpu)) or 0, 0)
+                    now = milli(get_value(node, "status", "allocatable", gpu)) or 0
                     capacity += there
-                    allocatable += min(milli(get_value(node, "status", "allocatable", gpu)) or 0, there)
+                    allocatable += min(max(now, 0), there)
         return (allocatable / capacity if capacity else None,)
 
 

@@ -42,6 +42,10 @@ class ScoreHistory:
         """Return the scores of the last reading; empty: there is none."""
         return self._readings[cluster][-1][1] if cluster in self._readings else {}
 
+    def last_at(self, cluster: str) -> float | None:
+        """Return when the last reading was; None: there is none."""
+        return self._readings[cluster][-1][0] if cluster in self._readings else None
+
     def range(self, cluster: str, score: str) -> Range | None:
         """Return between which values a score has been; None: it has not been known for long enough."""
         readings = self._readings.get(cluster)

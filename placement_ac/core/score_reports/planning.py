@@ -83,18 +83,22 @@ def counting(scores: Scores | None, now: datetime) -> Mapping[str, int]:
 
 def _is_due(scores: Scores, inputs: ScoreInputs) -> bool:
     """Whether values that stay are to be written again: a period before they expire."""
-    until = scores.valid_until
-    return until is None or (until - inputs.now).total_seconds() <= inputs.policy.interval
+    policy, until = inputs.policy, scores.valid_until
+    left = (until - inputs.now).total_seconds() if until else 0.0
+    return left <= policy.interval or _is_of_another_writer(left, policy)
 
 
 def _left(scores: Scores, inputs: ScoreInputs) -> float:
     """Return the seconds until there may be another write."""
-    written_at = _written_at(scores, inputs.policy)
-    return inputs.policy.interval - (inputs.now - written_at).total_seconds() if written_at else 0.0
+    policy = inputs.policy
+    valid = (scores.valid_until - inputs.now).total_seconds() if scores.valid_until else 0.0
+    written_ago = policy.valid - valid
+    return 0.0 if _is_of_another_writer(valid, policy) else policy.interval - written_ago
 
 
-def _written_at(scores: Scores, policy: ScorePolicy) -> datetime | None:
-    return scores.valid_until - timedelta(seconds=policy.valid) if scores.valid_until else None
+def _is_of_another_writer(valid: float, policy: ScorePolicy) -> bool:
+    """Whether scores are valid for longer than ours ever are: by another writer, or another interval."""
+    return valid > policy.valid + policy.interval
 
 
 def _labels(inputs: ScoreInputs) -> Mapping[str, str]:

@@ -54,7 +54,7 @@ def score_values(inputs: ScoreInputs, reading: WorkerReading) -> dict[str, int]:
     }
     if reading.gpu_health is not None:
         values[GPU_HEALTHY] = round(BEST * reading.gpu_health)
-    return values
+    return {name: max(NONE, min(value, BEST)) for name, value in values.items()}
 
 
 def _free(queues: Iterable[QueueFacts], resources: Collection[str]) -> int:
@@ -78,4 +78,4 @@ def _placing(workload: Workload) -> tuple[datetime, float] | None:
     if len(turned) < len(workload.check_states) or not turned or not workload.quota_since:
         return None
     placed = max(turned)
-    return placed, (placed - workload.quota_since).total_seconds()
+    return placed, max((placed - workload.quota_since).total_seconds(), 0.0)  # clocks differ

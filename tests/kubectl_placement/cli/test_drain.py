@@ -113,6 +113,7 @@ class local_time:  # noqa: N801  # used like a function
     [
         pytest.param("tonight", "use a time like 18:00 or 2026-11-26T18:00:00Z", id="a word"),
         pytest.param("25:00", "use a time like 18:00 or 2026-11-26T18:00:00Z", id="no hour"),
+        pytest.param("20261126", "use a time like 18:00 or 2026-11-26T18:00:00Z", id="a date alone"),
         pytest.param("18:00Z", "use a time like 18:00 or 2026-11-26T18:00:00Z", id="an hour of a zone"),
         pytest.param("0001-01-01T00:00:00+14:00", "use a time like", id="no year"),
         pytest.param("2026-01-01T00:00:00Z", "use --in 0s for a maintenance that begins now", id="past"),

@@ -94,6 +94,7 @@ def placed(after: float, age: float = 0.0, *, recorded: bool = True) -> Any:
     [
         pytest.param((placed(0.0),), 100, id="at once"),
         pytest.param((placed(60.0),), 50, id="after a minute"),
+        pytest.param((placed(-60.0),), 100, id="before it had quota, as clocks differ"),
         pytest.param((placed(30.0), placed(90.0)), 50, id="the mean"),
         pytest.param((placed(600.0, recorded=False),), 100, id="not placed yet"),
         pytest.param(
