@@ -30,7 +30,7 @@ class MaintenanceRules:
 
     def _started(self, name: str, worker: str) -> None:
         world, cluster = self._world, self._world.cluster_of(worker)
-        if cluster in self._promised:
+        if cluster in self._promised and world.is_in_maintenance(cluster):  # else it has just ended
             self._rules.found("reboot", f"{name} starts on {cluster}, though it could be rebooted")
         window, job = world.sites[cluster].window, world.jobs[name]
         if window is None or not world.settings.dispatcher or self._rules.is_fresh(cluster, LEAVES_SECONDS):
