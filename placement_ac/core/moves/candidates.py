@@ -9,11 +9,9 @@ each of them must be better, and its own one must have none, even without the jo
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from placement_ac.core.api.constants import READY
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import Comparison
 from placement_ac.core.draining.state import ConfigWorkloads
@@ -46,19 +44,10 @@ class Fleet:
     avoids: Callable[[Workload, str], str]
     """Returns why a job comes to a MultiKueueCluster last; "": it does not."""
 
-    @cached_property
-    def multikueue(self) -> frozenset[str]:
-        return frozenset(check.meta.name for check in self.snapshot.checks.multikueue)
-
     def since(self, job: Workload, name: str) -> Since:
         """Return since when a MultiKueueCluster has had room for jobs like this one."""
         asked = crc32(repr((job.meta.namespace, job.job.queue, job.job.requests)).encode())
         return Since(SinceKind.HAS_ROOM, name, asked)
-
-    def placed_at(self, job: Workload) -> datetime:
-        """Return since when the job has run where it runs."""
-        times = [e.since for e in job.check_states if e.check in self.multikueue and e.state == READY]
-        return max(filter(None, times), default=_NEVER)
 
 
 class Candidate(NamedTuple):
@@ -88,7 +77,7 @@ class Compared(NamedTuple):
 def compare_all(fleet: Fleet) -> Compared:
     """Compare each kind of job on each cluster once."""
     running = [w for w in fleet.snapshot.workloads if w.cluster and w.movable]
-    running.sort(key=lambda w: (fleet.placed_at(w), w.label), reverse=True)
+    running.sort(key=lambda w: (w.placed_since or _NEVER, w.label), reverse=True)
     running.sort(key=lambda w: CAUSES.index(_cause(fleet, w)))
     comparisons: dict[Key, Comparison] = {}
     has_room = set[Since]()

@@ -122,7 +122,7 @@ def test_nothing_is_read_or_written_where_nobody_uses_the_scores(stage: Stage, s
 
 def _at_rest(stage: Stage) -> bool:
     asked, written = questions(stage), [len(status_writes(stage, name)) for name in QUOTAS]
-    time.sleep(2.5)
+    time.sleep(2.5)  # what is tested: nothing comes in several readings
     return (asked, written) == (questions(stage), [len(status_writes(stage, name)) for name in QUOTAS])
 
 
