@@ -198,7 +198,7 @@ def _version(item: Object) -> int:
 class StandIn(ABC):
     """A small controller: maps events to keys, and reconciles each key from the informer's objects.
 
-    Its queues reconcile one key at a time, if `new_queue` does not say otherwise.
+    Its first queue reconciles `parallel` keys at once, and others as `new_queue` says.
     """
 
     name: ClassVar[str]
@@ -206,12 +206,13 @@ class StandIn(ABC):
     kinds: ClassVar[tuple[Kind, ...]]
     optional: ClassVar[tuple[Kind, ...]] = ()
     """Kinds that the hub need not serve."""
+    parallel: ClassVar[int] = 1
 
     def __init__(self, login: Login) -> None:
         self.client = Client(login, field_manager=self.name)
         self.informer = HubInformer(self.client, self.kinds, self._changed, optional=self.optional)
         self._queues: list[Workqueue[Key]] = []
-        self._queue = self.new_queue()
+        self._queue = self.new_queue(self.parallel)
         self._failure: asyncio.Future[None] | None = None
         """Done when an unexpected error has to end it."""
 

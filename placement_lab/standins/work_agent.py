@@ -31,6 +31,8 @@ class WorkAgents(StandIn):
 
     name = "ocm-work"
     kinds = (WORK,)
+    parallel = 8
+    """Each worker has an agent of its own: none waits for another."""
 
     def __init__(
         self, login: Login, logins: Mapping[str, Callable[[], Login]], *, poll: float = POLL_SECONDS
@@ -39,6 +41,7 @@ class WorkAgents(StandIn):
         self._logins = dict(logins)
         self._poll = poll
         self._clients: dict[str, Client] = {}
+        self._opening = asyncio.Lock()
         self._paused: set[str] = set()
         self._rules = WorkRules(self, time.time)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -89,10 +92,11 @@ class WorkAgents(StandIn):
                 self.enqueue(key, after=self._poll)
 
     async def _client(self, cluster: str) -> Client:
-        if cluster not in self._clients:
-            client = _AgentClient(self._logins[cluster](), field_manager=self.name)
-            self._clients[cluster] = await client.__aenter__()
-        return self._clients[cluster]
+        async with self._opening:
+            if cluster not in self._clients:
+                client = _AgentClient(self._logins[cluster](), field_manager=self.name)
+                self._clients[cluster] = await client.__aenter__()
+            return self._clients[cluster]
 
 
 class _AgentClient(Client):
