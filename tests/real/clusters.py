@@ -2,13 +2,14 @@
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
-from placement_ac.core.api.constants import ANNOTATION_SETTINGS
+from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, ANNOTATION_SETTINGS
 
 NAME: Final = "placement-ac-real"
 """Of every object of these tests but the Jobs (real-…), and the set `global` if it is not bound."""
@@ -145,10 +146,10 @@ class Fleet:
         for what in (*(f"multikueuecluster/{name}" for name in wanted + last), f"clusterqueue/{NAME}"):
             until(lambda what=what: self.condition(what).get("status") == "True", self.seconds, self.state)
 
-    def reports_scores(self) -> bool:
-        """Whether the controller that leads reports scores."""
+    def runs_with(self, option: str) -> bool:
+        """Whether the controller that leads was started with an option."""
         annotations = self.hub.get("lease/placement-ac", f"--namespace={QUEUES}")["metadata"]["annotations"]
-        return "report-scores" in json.loads(annotations[ANNOTATION_SETTINGS])
+        return option in json.loads(annotations[ANNOTATION_SETTINGS])
 
     def reported(self, score: str) -> dict[str, int]:
         """Return cluster → that score, as the controller reports it."""
@@ -186,10 +187,20 @@ class Fleet:
             what = f"addonplacementscore/{NAME}"
             self.hub.patch(what, {"status": status}, f"--namespace={cluster}", "--subresource=status")
 
+    def drain(self, cluster: str, option: str) -> int:
+        """Run `kubectl placement drain`, and return its exit code."""
+        command = [sys.executable, "-m", "kubectl_placement", "drain", cluster, option]
+        return subprocess.run(
+            [*command, f"--kubeconfig={self.hub.kubeconfig}"], capture_output=True, check=False
+        ).returncode
+
     # -- jobs
 
-    def submit(self, name: str, *, cpu: int = 1, queue: str = NAME) -> None:
-        self.hub.apply(job(name, cpu, queue))
+    def submit(
+        self, name: str, *, cpu: int = 1, queue: str = NAME, annotations: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a Job, with these annotations of its Pod template."""
+        self.hub.apply(job(name, cpu, queue, annotations))
 
     def runs(self) -> dict[str, dict[str, str]]:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
@@ -205,20 +216,26 @@ class Fleet:
         [place] = until(lambda: self.runs().get(job), self.seconds, self.state).items()
         return place
 
-    def end(self, job: str) -> None:
-        """Let a job succeed, and wait until the hub says so."""
+    def end(self, job: str, *, fails: bool = False) -> None:
+        """Let a job succeed, or fail, and wait until the hub says so."""
         [(cluster, _)] = self.runs()[job].items()
         worker = self.workers[cluster]
         try:
             until(lambda: _pods(worker, job), POD_SECONDS)
         except Timeout:
-            worker.patch(
-                f"job/{job}", {"status": _succeeded()}, f"--namespace={JOBS}", "--subresource=status"
-            )
+            status = _ended(fails=fails)
+            worker.patch(f"job/{job}", {"status": status}, f"--namespace={JOBS}", "--subresource=status")
         else:
             until(lambda: "Running" in _pods(worker, job), self.seconds, lambda: _pods(worker, job))
-            worker.kubectl("exec", f"job/{job}", f"--namespace={JOBS}", "--", "touch", THE_END)
+            write = f"echo {'fails' if fails else ''} > {THE_END}"
+            worker.kubectl("exec", f"job/{job}", f"--namespace={JOBS}", "--", "sh", "-c", write)
         until(lambda: _finished(self.workload_of(job)), self.seconds, self.state)
+
+    def events(self, reason: str, job: str = "") -> list[str]:
+        """Return the messages of the events of that reason on this fleet's check, or on a job's Workload."""
+        name = self.workload_of(job)["metadata"]["name"] if job else NAME
+        selector = f"--field-selector=reason={reason},involvedObject.name={name}"
+        return [str(event["message"]) for event in self.hub.list("events", "--all-namespaces", selector)]
 
     # -- all of it
 
@@ -249,6 +266,7 @@ class Fleet:
             self.hub.delete(f"addonplacementscore/{NAME}", f"--namespace={name}")
             self.label(name, **{CHOSEN: None, GPU: None})
             self.taint(name, tainted=False)
+            self.hub.kubectl("annotate", "managedcluster", name, f"{ANNOTATION_MAINTENANCE}-")
         until(lambda: not self.listed(), self.seconds, self.state)
 
 
@@ -278,19 +296,17 @@ def _pods(worker: Cluster, job: str) -> list[str]:
     return [str(pod.get("status", {}).get("phase")) for pod in pods]
 
 
-def _succeeded() -> Obj:
+def _ended(*, fails: bool) -> Obj:
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    kinds, reason = ("SuccessCriteriaMet", "Complete"), "CompletionsReached"
+    if fails:
+        kinds, reason = ("FailureTarget", "Failed"), "BackoffLimitExceeded"
     conditions = [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": "CompletionsReached",
-            "message": "",
-            "lastTransitionTime": at,
-        }
-        for kind in ("SuccessCriteriaMet", "Complete")
+        {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": at}
+        for kind in kinds
     ]
-    return {"startTime": at, "completionTime": at, "succeeded": 1, "conditions": conditions}
+    counts = {"failed": 1} if fails else {"succeeded": 1, "completionTime": at}
+    return {"startTime": at, **counts, "conditions": conditions}
 
 
 def _placement(spec: Obj) -> Obj:
@@ -346,15 +362,17 @@ def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
     return {**version, "kind": "ResourceFlavor", **_meta(NAME)}, *queues[0], *queues[1]
 
 
-def job(name: str, cpu: int = 1, queue: str = NAME) -> Obj:
-    """Return a Job that runs until `THE_END` is in its Pod."""
+def job(name: str, cpu: int = 1, queue: str = NAME, annotations: Mapping[str, str] | None = None) -> Obj:
+    """Return a Job that runs until `THE_END` is in its Pod; it fails if a word is in there."""
     container = {
         "name": "waits",
         "image": IMAGE,
-        "command": ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"],
+        "command": ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done; ! grep -q fails {THE_END}"],
         "resources": {"requests": {"cpu": str(cpu), "memory": "64Mi"}},
     }
     meta = {"name": name, "namespace": JOBS, "labels": {_QUEUE: queue}}
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    spec = {"parallelism": 1, "completions": 1, "suspend": True, "template": template}
+    template: Obj = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    if annotations:
+        template["metadata"] = {"annotations": dict(annotations)}
+    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "suspend": True, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import KUEUE_MANAGER
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR, ANNOTATION_MOVABLE, KUEUE_MANAGER
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
 from tests.real.clusters import GPU, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, until
@@ -94,7 +94,7 @@ def test_story_5_jobs_fill_one_cluster_after_the_other_by_the_scores_of_the_cont
     first, second, _ = sorted(prepared.names)
     prepared.select(by_score("cpuFree", "placement-ac"), {})
     until(lambda: prepared.condition(f"admissioncheck/{NAME}"), prepared.seconds, prepared.state)
-    if not prepared.reports_scores():
+    if not prepared.runs_with("report-scores"):
         pytest.skip("needs a controller with --report-scores true, or none: then one is started")
     until(lambda: prepared.reported("cpuFree") == dict.fromkeys(prepared.names, 100), prepared.seconds)
     prepared.wait_for_list(first)
@@ -162,6 +162,81 @@ def test_with_the_dispatcher_no_job_goes_to_a_cluster_that_leaves(prepared: Flee
     for name in ("real-first", *later):
         prepared.end(name)
     prepared.wait_for_list(second)
+
+
+def needs_option(fleet: Fleet, option: str) -> None:
+    """Skip the test if the controller that leads runs without an option, or without the dispatcher."""
+    if not fleet.dispatcher:
+        pytest.skip("needs Kueue with dispatcherName open-cluster-management.io/placement: --dispatcher")
+    until(lambda: fleet.condition(f"admissioncheck/{NAME}"), fleet.seconds, fleet.state)
+    if not fleet.runs_with(option):
+        pytest.skip(f"needs a controller with --{option}, or none: then one is started")
+
+
+def test_a_movable_job_leaves_a_cluster_that_drains_and_starts_again_elsewhere(prepared: Fleet) -> None:
+    prepared.select({}, {})
+    needs_option(prepared, "moves")
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-moves", annotations={ANNOTATION_MOVABLE: "true"})
+    prepared.submit("real-stays")
+    places = {name: prepared.wait_for_start(name) for name in ("real-moves", "real-stays")}
+    for cluster in {cluster for cluster, _ in places.values()}:
+        prepared.taint(cluster, tainted=True)
+    moved: dict[str, str] = {}
+
+    def runs_elsewhere() -> bool:
+        now = prepared.runs()
+        assert all(len(on) == 1 for on in now.values()), f"a job runs twice: {now}"
+        moved.update(now.get("real-moves", {}))
+        return bool(moved.keys() - {places["real-moves"][0]})
+
+    until(runs_elsewhere, prepared.seconds, prepared.state)
+    assert prepared.runs()["real-stays"] == dict([places["real-stays"]]), "the other runs on, where it was"
+    [event] = prepared.events("Moved", "real-moves")
+    assert places["real-moves"][0] in event
+    for name in places:
+        prepared.end(name)
+
+
+def test_a_cluster_where_jobs_fail_is_quarantined_and_gets_no_new_job(prepared: Fleet) -> None:
+    bad, *_ = sorted(prepared.names)
+    prepared.label(bad, **{GPU: T4})
+    prepared.select({}, {})
+    needs_option(prepared, "avoid-after-failure")
+    prepared.wait_for_list(*prepared.names)
+    for number in range(5):
+        name = f"real-fails-{number}"
+        prepared.submit(name, annotations={ANNOTATION_CLUSTER_SELECTOR: f"{GPU}={T4}"})
+        assert prepared.wait_for_start(name)[0] == bad
+        prepared.end(name, fails=True)
+    until(lambda: prepared.events("ClusterQuarantined"), prepared.seconds, prepared.state)
+    later = [f"real-avoids-{number}" for number in range(3)]
+    for name in later:
+        prepared.submit(name)
+    assert bad not in {prepared.wait_for_start(name)[0] for name in later}
+    for name in later:
+        prepared.end(name)
+
+
+def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_job_has_ended(
+    prepared: Fleet,
+) -> None:
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-before")
+    cluster, _ = place = prepared.wait_for_start("real-before")
+    assert prepared.drain(cluster, "--in=0s") == 0
+    prepared.wait_for_list(*(name for name in prepared.names if name != cluster), draining=cluster)
+    assert prepared.drain(cluster, "--status") == 1
+    assert prepared.runs() == {"real-before": dict([place])}, "the job runs on"
+    if prepared.dispatcher:  # Kueue's own may send it there as long as the cluster is listed
+        prepared.submit("real-meanwhile")
+        assert prepared.wait_for_start("real-meanwhile")[0] != cluster
+    for name in prepared.runs():
+        prepared.end(name)
+    until(lambda: prepared.drain(cluster, "--status") == 0, prepared.seconds, prepared.state)
+    assert prepared.drain(cluster, "--cancel") == 0
+    prepared.wait_for_list(*prepared.names)
 
 
 def test_each_credential_has_the_rights_that_kueue_needs_and_none_to_secrets(
