@@ -79,7 +79,8 @@ class JobStage:
     def run(self, *words: str, **options: Any) -> Any:
         """Run a command as the caller, whose access file does not exist."""
         env = {"XDG_CONFIG_HOME": str(self.kubeconfig.parent), "COLUMNS": "300"}
-        return commands.run(*words, "--kubeconfig", str(self.kubeconfig), env=env, **options)
+        name, *others = words
+        return commands.run(name, "--kubeconfig", str(self.kubeconfig), *others, env=env, **options)
 
     def job(
         self,
