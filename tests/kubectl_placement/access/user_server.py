@@ -1,4 +1,4 @@
-"""A stand-in for the user server of OCM's cluster-proxy: /CLUSTER/…, by a token of the hub, as its user there."""
+"""A stand-in for the user server of OCM's cluster-proxy: /CLUSTER/…, with a token of the hub."""
 
 from typing import Any
 
