@@ -11,7 +11,6 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
 from placement_ac.config.settings import BadSettings
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
@@ -44,11 +43,11 @@ class ClusterWay(_Part):
     @model_validator(mode="after")
     def _has_a_way(self) -> Self:
         if not (self.context or self.kubeconfig or self.command):
-            message = "give context, kubeconfig or command for {cluster}"
-            raise PydanticCustomError("way", message, {"cluster": self.cluster})
+            raise ValueError(f"give context, kubeconfig or command for {self.cluster}")
         if self.command and (self.context or self.kubeconfig):
-            message = "give one of them for {cluster}: a command, or a context or kubeconfig"
-            raise PydanticCustomError("way", message, {"cluster": self.cluster})
+            raise ValueError(
+                f"give a command, or a context or kubeconfig, for {self.cluster}: there are both"
+            )
         return self
 
     def for_cluster(self, name: str) -> "ClusterWay":
@@ -114,6 +113,6 @@ def read_access_file(given: Path | None) -> AccessFile:
     try:
         return AccessFile.model_validate({} if content is None else content)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_input=False)
+        details = error.errors(include_url=False, include_input=False, include_context=False)
         problems = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
         raise BadSettings(f"{path}: {problems}") from None

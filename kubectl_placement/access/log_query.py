@@ -9,7 +9,7 @@ BLOCK_BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """What to show of each log; None or "": no bound."""
+    """The part of each log to show; None or "": no bound."""
 
     previous: bool = False
     timestamps: bool = False

@@ -37,7 +37,7 @@ FOLLOWED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class LogWish:
-    """What the caller wants to see."""
+    """The logs that the caller wants to see."""
 
     choice: Choice
     query: LogQuery

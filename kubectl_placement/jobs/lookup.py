@@ -32,7 +32,7 @@ class SubjectNotFound(PlacementAcError):
 
 
 class JobId(NamedTuple):
-    """What identifies a job: the owner of a Workload, or the Workload itself if it has none."""
+    """The identity of a job: that of the owner of a Workload, or of the Workload itself if it has none."""
 
     namespace: str
     api_version: str

@@ -27,7 +27,7 @@ def pods_by(stage: JobStage, *words: str, **options: Any) -> list[str]:
 
 
 def refused(stage: JobStage, *words: str) -> list[str]:
-    """What it says where there is no way, without what must never be said."""
+    """The lines on stderr where there is no way; they hold no secret."""
     done = stage.run("get", "pods", "train", *words)
     assert (done.exit_code, done.stdout) == (1, ""), done.output
     for secret in secrets(stage):
