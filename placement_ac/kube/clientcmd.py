@@ -24,6 +24,7 @@ import base64
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -76,6 +77,8 @@ class ClientConfig:
     """Where it is from, in messages."""
     context: str = ""
     """"": none, as in a Pod."""
+    namespace: str = ""
+    """That of the context; "": none."""
     token_file: str = ""
     basic: str = field(default="", repr=False)
     """The header for a user name and a password."""
@@ -94,13 +97,32 @@ def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCon
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     source = os.pathsep.join(map(str, paths))
     try:
-        merged = _merge([_load(path, alone=len(paths) == 1) for path in paths if _exists(path)])
+        merged = _merged(paths)
         chosen = context or merged.current_context
         if not chosen and POD_HOST in os.environ and not kubeconfig:
             return _pod_client_config()
         return _client_config(merged, chosen, source, paths)
     except (KubeconfigRefused, NotYaml) as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
+
+
+def context_configs(kubeconfig: Path | None) -> dict[str, ClientConfig]:
+    """Return the config of each context by its name, the current one first; of files as kubectl chooses.
+
+    Contexts that cannot be used are left out. Raises LoginFailed if a file cannot be read.
+    """
+    paths = _paths(kubeconfig)
+    source = os.pathsep.join(map(str, paths))
+    try:
+        merged = _merged(paths)
+    except (KubeconfigRefused, NotYaml) as refused:
+        raise LoginFailed(f"cannot read {source}: {refused}") from None
+    configs = {}
+    names = [entry.name for entry in merged.contexts]
+    for name in sorted(names, key=lambda name: name != merged.current_context):
+        with suppress(KubeconfigRefused):
+            configs[name] = _client_config(merged, name, source, paths)
+    return configs
 
 
 def read_token(file: str) -> str:
@@ -196,6 +218,11 @@ def _read(path: Path) -> bytes:
         raise KubeconfigRefused("correct the name of a file: it has a null character") from None
 
 
+def _merged(paths: Collection[Path]) -> Kubeconfig:
+    """Return the content of those files that exist. Raises KubeconfigRefused, NotYaml."""
+    return _merge([_load(path, alone=len(paths) == 1) for path in paths if _exists(path)])
+
+
 def _merge(configs: Collection[Kubeconfig]) -> Kubeconfig:
     return Kubeconfig().model_copy(
         update={
@@ -220,7 +247,9 @@ def _first_of_each(entries: Iterable[_E]) -> list[_E]:
 def _client_config(config: Kubeconfig, context: str, source: str, paths: list[Path]) -> ClientConfig:
     cluster, user = _current(config, context)
     access = _server(cluster, user)
-    client_config = ClientConfig(access, source, context, basic=_basic(*_user_of(cluster.server)))
+    namespace = next(entry.context.namespace for entry in config.contexts if entry.name == context)
+    basic = _basic(*_user_of(cluster.server))
+    client_config = ClientConfig(access, source, context, namespace, basic=basic)
     if access.is_secure:
         if not _has_credentials(user):
             raise KubeconfigRefused(

@@ -27,6 +27,7 @@ PAGES: Final = (
     ROOT / "docs" / "getting-started" / "laptop.md",
     ROOT / "docs" / "inspect.md",
     ROOT / "docs" / "draining.md",
+    ROOT / "docs" / "job-logs.md",
 )
 KEEPS: Final = "placement-ac demo --keep"
 KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
@@ -77,6 +78,7 @@ EXITS: Final = {
 VARIES: Final = (
     (re.compile(r"Controller: \S+ leads since \S+ \(renewed \d+s ago\)"), "Controller: … leads"),
     (re.compile(r" +$", re.MULTILINE), ""),
+    (re.compile(r"\b(train-\d)-[0-9a-f]{5}\b"), r"\1-…"),
 )
 pytestmark = [
     pytest.mark.long,

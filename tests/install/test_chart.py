@@ -211,6 +211,7 @@ def test_the_roles_follow_the_values() -> None:
     }
     assert {*roles} == {
         ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-viewer"), ("", "-drain"),
+        ("", "-job-viewer"), ("", "-job-viewer-namespace"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),
         ("kueue", "-probe"), ("kueue", "-provisioning"), ("kueue", "-worker-setup"), ("leases", "-lease"),
         ("team-a", "-placements"),

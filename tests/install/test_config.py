@@ -335,6 +335,8 @@ def test_every_binding_is_for_the_one_account() -> None:
 # -- what docs/install.md says
 
 INSTALL = ROOT / "docs" / "install.md"
+OF_USERS = ("-viewer", "-job-viewer", "-job-viewer-namespace", "-drain")
+"""The suffixes of roles for users, not for the controller."""
 PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
 
 
@@ -342,7 +344,7 @@ def rights() -> list[tuple[str, ...]]:
     """Each rule of each role of the controller's, one row per resource, as in the table."""
     found = []
     for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
-        if one["metadata"]["name"] in (f"{NAME}-viewer", f"{NAME}-drain"):  # of users
+        if one["metadata"]["name"].removeprefix(NAME) in OF_USERS:
             continue
         name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
         place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")

@@ -7,6 +7,8 @@ them. */}}
 {{- $lease := get .Values.config "leader-elect-resource-namespace" | default $kueue -}}
 - {suffix: "", rules: [hub]}
 - {suffix: -viewer, rules: [viewer], unbound: true}
+- {suffix: -job-viewer, rules: [job-viewer], unbound: true}
+- {suffix: -job-viewer-namespace, rules: [job-viewer-namespace], unbound: true}
 - {suffix: -drain, rules: [drain], unbound: true}
 {{- $viewer := dict }}
 {{- range list (list .Release.Namespace "viewer-settings") (list $kueue "viewer-kueue") (list $lease "viewer-lease") (list "default" "viewer-events") }}
@@ -224,6 +226,29 @@ give no Secrets, of ConfigMaps and Leases only those of the controller and of Ku
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [clusterroles, clusterrolebindings]
   verbs: [get, list, watch]
+{{- end }}
+
+{{/* For owners of jobs, not for the controller: what the commands about one job read on the hub, to be bound by an admin:
+the first everywhere, the second in the namespaces of their jobs. No Secrets. */}}
+{{- define "placement-ac.rules.job-viewer" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [multikueueclusters]
+  verbs: [get]
+- apiGroups: [cluster.open-cluster-management.io]
+  resources: [managedclusters]
+  verbs: [get]
+- apiGroups: [multicluster.x-k8s.io]
+  resources: [clusterprofiles]
+  verbs: [get]
+{{- end }}
+
+{{- define "placement-ac.rules.job-viewer-namespace" -}}
+- apiGroups: [kueue.x-k8s.io]
+  resources: [workloads]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
 {{- end }}
 
 {{/* For admins, not for the controller: who announces the maintenance of a cluster, to be bound by an admin. */}}

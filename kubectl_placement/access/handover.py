@@ -1,0 +1,86 @@
+"""
+Hand a command over to kubectl, with the way that was found: `exec` and `port-forward`.
+
+Both are protocols of their own (SPDY or WebSocket with channels, a raw terminal, listening sockets), which
+kubectl speaks with every server and proxy; a user of this command has it. It gets the caller's own context
+where there is one, else a kubeconfig in a folder of its own (0700; the file 0600), which is removed then.
+"""
+
+import asyncio
+import base64
+import json
+import shutil
+import signal
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kubectl_placement.access.open import OpenCluster
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.kubeconfig.source import ClusterAccess
+
+KUBECTL: Final = "kubectl"
+_HEADERS: Final = {"Impersonate-User": "as", "Impersonate-Uid": "as-uid"}
+
+
+class NoKubectl(PlacementAcError):
+    """There is no kubectl on the PATH."""
+
+
+async def run_kubectl(cluster: OpenCluster, namespace: str, words: Sequence[str]) -> int:
+    """Run kubectl with these words on the cluster, and this process' input and output; return its exit code.
+
+    Raises NoKubectl.
+    """
+    kubectl = shutil.which(KUBECTL)
+    if kubectl is None:
+        raise NoKubectl(f"install {KUBECTL}: `{words[0]}` hands over to it")
+    with tempfile.TemporaryDirectory(prefix="placement-ac-") as folder:
+        flags = cluster.candidate.kubectl or ("--kubeconfig", _written(Path(folder), cluster))
+        process = await asyncio.create_subprocess_exec(kubectl, *flags, "--namespace", namespace, *words)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to kubectl, too
+        loop.add_signal_handler(signal.SIGTERM, process.terminate)
+        try:
+            return await process.wait()
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            loop.remove_signal_handler(signal.SIGTERM)
+
+
+def _written(folder: Path, cluster: OpenCluster) -> str:
+    path = folder / "kubeconfig"
+    path.touch(0o600)
+    path.write_text(json.dumps(kubeconfig_of(cluster.candidate.login.access)), "utf-8")
+    return str(path)
+
+
+def kubeconfig_of(access: ClusterAccess) -> dict[str, Any]:
+    """Return a kubeconfig with this access, which holds its secrets."""
+    cluster = {
+        "server": access.server,
+        "certificate-authority-data": _encoded(access.authority),
+        "tls-server-name": access.server_name,
+        "proxy-url": access.proxy,
+    }
+    user: dict[str, Any] = {
+        "token": access.token,
+        "client-certificate-data": _encoded(access.certificate),
+        "client-key-data": _encoded(access.key),
+    }
+    user |= {_HEADERS[name]: value for name, value in access.impersonation if name in _HEADERS}
+    user["as-groups"] = [value for name, value in access.impersonation if name == "Impersonate-Group"]
+    name = "placement-ac"
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {key: value for key, value in cluster.items() if value}}],
+        "users": [{"name": name, "user": {key: value for key, value in user.items() if value}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

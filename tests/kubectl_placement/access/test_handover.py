@@ -1,0 +1,100 @@
+"""`exec` and `port-forward` hand over to kubectl, with the caller's way and nothing left behind."""
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kubectl_placement.access.stage import JobStage
+
+RECORDER = """#!/bin/sh
+printf '%s\\n' "$@" > "$RECORD/words"
+while [ $# -gt 0 ]; do
+  if [ "$1" = --kubeconfig ]; then stat -c %a "$2" > "$RECORD/mode"; cat "$2" > "$RECORD/kubeconfig"
+    echo "$2" > "$RECORD/path"; fi
+  shift
+done
+cat
+exit 7
+"""
+"""A kubectl that writes down how it is called, copies its input, and fails."""
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    kubectl = folder / "kubectl"
+    kubectl.write_text(RECORDER)
+    kubectl.chmod(kubectl.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("RECORD", str(tmp_path))
+    return tmp_path
+
+
+def words(record: Path) -> list[str]:
+    return (record / "words").read_text().splitlines()
+
+
+def test_exec_by_the_callers_context(stage: JobStage, record: Path) -> None:
+    [pod] = stage.job()
+    done = stage.run("exec", "train", "-i", "--", "sh", "-c", "exit 1")
+    assert done.exit_code == 7
+    flags = ["--kubeconfig", str(stage.kubeconfig), "--context", "a", "--namespace", "default"]
+    assert words(record) == [*flags, "exec", "-i", pod, "-c", "c", "--", "sh", "-c", "exit 1"]
+
+
+def test_options_may_be_on_either_side_of_the_job(stage: JobStage, record: Path) -> None:
+    stage.job()
+    stage.run("exec", "-it", "job", "train", "-c", "c", "--", "ls")
+    assert words(record)[6:9] == ["exec", "-i", "-t"]
+
+
+def test_port_forward(stage: JobStage, record: Path) -> None:
+    pods = stage.job(count=2)
+    done = stage.run("port-forward", "job/train", "8080:80", "9090")
+    assert done.exit_code == 7
+    assert done.stderr.startswith("Found 2 pods, using pod/")
+    assert words(record)[6:] == [
+        "port-forward",
+        "--address",
+        "localhost",
+        f"pod/{pods[0]}",
+        "8080:80",
+        "9090",
+    ]
+
+
+def test_without_a_context_kubectl_gets_a_kubeconfig_that_is_removed(stage: JobStage, record: Path) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    assert stage.run("exec", "train", "--as-hub", "--", "ls").exit_code == 7
+    assert (record / "mode").read_text() == "600\n"
+    given: dict[str, Any] = json.loads((record / "kubeconfig").read_text())
+    theirs = stage.fleet.hubs["a"].kubeconfig()
+    assert given["clusters"][0]["cluster"]["server"] == theirs["clusters"][0]["cluster"]["server"]
+    assert given["users"][0]["user"] == theirs["users"][0]["user"]
+    assert not Path((record / "path").read_text().strip()).exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        pytest.param("exec train", "you must specify at least one command", id="no command"),
+        pytest.param("exec -- ls", "Missing argument", id="no job"),
+        pytest.param("port-forward train", "Missing argument", id="no port"),
+    ],
+)
+def test_incomplete_words_are_refused(stage: JobStage, given: str, text: str) -> None:
+    done = stage.run(*given.split())
+    assert (done.exit_code, text in done.stderr) == (2, True)
+
+
+def test_without_kubectl(stage: JobStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.job()
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = stage.run("exec", "train", "--", "ls")
+    assert (done.exit_code, done.stderr) == (1, "Error: install kubectl: `exec` hands over to it\n")

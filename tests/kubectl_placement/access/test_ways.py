@@ -1,0 +1,400 @@
+"""The ways of a caller to a job's cluster: which is taken, why another is not, and what is never shown."""
+
+import base64
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tests.kubectl_placement.access.stage import JobStage
+from tests.kubectl_placement.access.user_server import UserServer
+from tests.support.hub_client import Client
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
+
+CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+MULTIKUEUE = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+
+
+def pods_by(stage: JobStage, *words: str, **options: Any) -> list[str]:
+    """The Pods that `get pods` shows with these words."""
+    done = stage.run("get", "pods", "train", "-o", "name", *words, **options)
+    assert done.exit_code == 0, done.output
+    return [line.removeprefix("pod/") for line in done.stdout.splitlines()]
+
+
+def refused(stage: JobStage, *words: str) -> list[str]:
+    """The lines on stderr where there is no way; they hold no secret."""
+    done = stage.run("get", "pods", "train", *words)
+    assert (done.exit_code, done.stdout) == (1, ""), done.output
+    for secret in secrets(stage):
+        assert secret not in done.stderr
+    return [line.strip() for line in done.stderr.splitlines()]
+
+
+def secrets(stage: JobStage) -> list[str]:
+    hubs = [stage.hub, *stage.fleet.hubs.values()]
+    return [*(hub.token for hub in hubs), "hunter2"]
+
+
+def access_file(stage: JobStage, content: Any) -> Path:
+    path = stage.kubeconfig.parent / "placement-ac" / "access.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def worker_kubeconfig(stage: JobStage, path: str = "theirs", worker: str = "a") -> Path:
+    file = stage.kubeconfig.parent / path
+    stage.fleet.hubs[worker].write_kubeconfig(file)
+    return file
+
+
+def script(stage: JobStage, text: str) -> str:
+    path = stage.kubeconfig.parent / "way.sh"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+# -- contexts
+
+
+def test_the_context_with_the_address_and_the_ca_of_the_cluster(stage: JobStage) -> None:
+    pods = stage.job()
+    assert pods_by(stage) == pods
+    agents = [one.user_agent for one in stage.fleet.hubs["b"].journal if one.path.endswith("/pods")]
+    assert "placement-ac" not in agents
+
+
+def other_ca() -> str:
+    return base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        pytest.param(
+            {"certificate-authority-data": other_ca()},
+            "context a has that address, but its CA is another one",
+            id="another CA",
+        ),
+        pytest.param(
+            {"server": "https://127.0.0.1:1"}, "none of 2 contexts leads there", id="another address"
+        ),
+        pytest.param(
+            {"certificate-authority-data": ""}, "context a has that address, but it names no CA", id="no CA"
+        ),
+        pytest.param(
+            {"certificate-authority-data": "", "insecure-skip-tls-verify": True},
+            "context a has that address, but it does not verify the server",
+            id="an unverified server",
+        ),
+    ],
+)
+def test_another_context_is_not_taken(stage: JobStage, changes: dict[str, Any], problem: str) -> None:
+    stage.job()
+    stage.write_kubeconfig("a", **changes)
+    lines = refused(stage)
+    assert lines[0] == (
+        "Error: open one of these ways to cluster a (MultiKueueCluster p-a): none leads there as you"
+    )
+    url = stage.fleet.hubs["a"].secure_url
+    assert lines[1].startswith(
+        f"1. kubeconfig: add a context for {url}, with its certificate-authority-data: {problem}"
+    )
+    assert [line[:3] for line in lines[1:]] == ["1. ", "2. ", "3. ", "4. "]
+    assert (
+        lines[2]
+        == "2. cluster-proxy: name it with --cluster-proxy URL: no user server of it is found on the hub"
+    )
+    assert lines[4].startswith("4. --as-hub: add --as-hub: not asked for")
+
+
+def test_a_cluster_profile_names_the_server_too(stage: JobStage) -> None:
+    stage.job()
+    [config] = Client(stage.hub).get(f"{CLUSTERS}/a")["spec"]["managedClusterClientConfigs"]
+    Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": None}})
+    assert "neither its ManagedCluster nor a ClusterProfile names one" in refused(stage)[1]
+    cluster = {"server": config["url"], "certificate-authority-data": config["caBundle"]}
+    profile = {
+        "apiVersion": "multicluster.x-k8s.io/v1alpha1",
+        "kind": "ClusterProfile",
+        "metadata": {"name": "a", "namespace": "kueue-system"},
+        "spec": {"clusterManager": {"name": "open-cluster-management"}, "displayName": "a"},
+        "status": {"accessProviders": [{"name": "p", "cluster": cluster}]},
+    }
+    stage.admin.apply(profile)
+    assert pods_by(stage) == stage.pods("train")
+
+
+def test_a_server_without_a_ca_on_the_hub_is_not_taken_by_its_address(stage: JobStage) -> None:
+    stage.job()
+    url = stage.fleet.hubs["a"].secure_url
+    Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": [{"url": url}]}})
+    assert "context a has that address, but the hub does not name the CA of that server" in refused(stage)[1]
+
+
+# -- as an owner with few rights on the hub
+
+
+@pytest.fixture
+def owner(stage: JobStage) -> str:
+    """A user of the hub who may list Workloads of one namespace, and has the workers' contexts."""
+    token = stage.hub.add_user("jane", groups=[])
+    admin = Client(stage.hub)
+    admin.create(
+        CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("list", "kueue.x-k8s.io", "workloads")]}
+    )
+    subject = {"kind": "User", "name": "jane"}
+    binding = {
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
+        "subjects": [subject],
+    }
+    admin.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", binding)
+    return token
+
+
+def as_owner(stage: JobStage, token: str) -> None:
+    """Log in to the hub with another token, in the same kubeconfig."""
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    stage.kubeconfig.write_text(json.dumps(config))
+
+
+def test_without_the_right_to_the_clusters_the_message_says_how_to_go_on(stage: JobStage, owner: str) -> None:
+    stage.job()
+    as_owner(stage, owner)
+    lines = refused(stage)
+    assert "kubectl auth can-i get multikueueclusters.kueue.x-k8s.io/p-a" in lines[1]
+    assert "name your context for it in" in lines[1]
+    access_file(stage, {"clusters": [{"cluster": "p-*", "context": "a"}]})
+    assert pods_by(stage) == stage.pods("train")
+
+
+# -- the cluster-proxy
+
+
+@pytest.fixture
+def proxy(stage: JobStage) -> Iterator[UserServer]:
+    with UserServer(stage.hub, stage.fleet) as server:
+        (stage.kubeconfig.parent / "proxy.pem").write_bytes(server.ca_certificate)
+        yield server
+
+
+def proxy_words(stage: JobStage, proxy: UserServer) -> list[str]:
+    ca = stage.kubeconfig.parent / "proxy.pem"
+    return ["--cluster-proxy", proxy.secure_url, "--cluster-proxy-ca", str(ca)]
+
+
+def jane_there(stage: JobStage, *verbs: str) -> None:
+    """Let jane read Pods on worker a."""
+    admin = Client(stage.fleet.hubs["a"])
+    rules = [rule(" ".join(verbs), "", "pods pods/log")]
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
+    subject = {"kind": "User", "name": "jane"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]})
+
+
+def test_the_cluster_proxy_with_the_callers_token(stage: JobStage, owner: str, proxy: UserServer) -> None:
+    [pod] = stage.job()
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "m"}
+    admin = Client(stage.hub)
+    admin.create(
+        CLUSTER_ROLES,
+        {"metadata": {"name": "m"}, "rules": [rule("get", "kueue.x-k8s.io", "multikueueclusters")]},
+    )
+    subject = {"kind": "User", "name": "jane"}
+    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "m"}, "roleRef": role, "subjects": [subject]})
+    jane_there(stage, "get", "list")
+    stage.write_kubeconfig()
+    as_owner(stage, owner)
+    assert pods_by(stage, *proxy_words(stage, proxy)) == [pod]
+    done = stage.run("logs", "train", *proxy_words(stage, proxy))
+    assert (done.exit_code, done.stdout) == (0, f"{pod} has started on node-1\n")
+    assert set(proxy.users) == {"jane"}
+
+
+def test_without_rights_there_it_says_so(stage: JobStage, proxy: UserServer) -> None:
+    stage.job()
+    token = stage.hub.add_user("jane")
+    stage.write_kubeconfig()
+    as_owner(stage, token)
+    lines = refused(stage, *proxy_words(stage, proxy))
+    assert lines[2].startswith(
+        f"2. cluster-proxy {proxy.secure_url}: get the right to list pods in namespace default there: "
+        'pods is forbidden: User "jane"'
+    )
+
+
+def test_the_proxy_is_named_by_the_environment_or_by_the_file(stage: JobStage, proxy: UserServer) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    ca = str(stage.kubeconfig.parent / "proxy.pem")
+    assert f"cluster-proxy {proxy.secure_url}" in refused(stage, "--cluster-proxy", proxy.secure_url)[2]
+    access_file(stage, {"clusterProxy": {"url": proxy.secure_url, "certificateAuthority": ca}})
+    assert f"cluster-proxy {proxy.secure_url}" in refused(stage)[2]
+    assert "kubernetes-admin" in proxy.users
+
+
+def test_the_hub_names_the_proxy_by_its_service(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    admin = Client(stage.hub)
+    space = "open-cluster-management-addon"
+    admin.create("/api/v1/namespaces", {"metadata": {"name": space}})
+    service = {
+        "metadata": {"name": "cluster-proxy-addon-user"},
+        "spec": {"ports": [{"port": 9092, "name": "https"}]},
+    }
+    made = admin.ask("POST", f"/api/v1/namespaces/{space}/services", service)
+    if made.status_code == 404:
+        pytest.skip("the embedded hub serves no Services")
+    assert f"kubectl -n {space} port-forward service/cluster-proxy-addon-user 9092" in refused(stage)[2]
+
+
+@pytest.mark.parametrize("url", ["http://proxy.example", "proxy.example", "https://", "https://a b"])
+def test_a_proxy_without_tls_gets_no_token(stage: JobStage, url: str) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    assert refused(stage, "--cluster-proxy", url)[2].startswith("2. cluster-proxy: use an https URL")
+
+
+# -- the access file
+
+
+def test_a_kubeconfig_of_the_file(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    worker_kubeconfig(stage, "theirs-a")
+    pattern = str(stage.kubeconfig.parent / "theirs-{cluster}")
+    access_file(stage, {"clusters": [{"cluster": "?", "kubeconfig": pattern}]})
+    assert pods_by(stage) == stage.pods("train")
+
+
+def test_a_command_that_prints_a_kubeconfig(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    command = [script(stage, 'cat "$1"'), str(worker_kubeconfig(stage))]
+    access_file(stage, {"clusters": [{"cluster": "a", "command": command}]})
+    assert pods_by(stage) == stage.pods("train")
+
+
+def test_a_command_that_prints_credentials(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": stage.fleet.hubs["a"].token},
+    }
+    file = stage.kubeconfig.parent / "credential"
+    file.write_text(json.dumps(credential))
+    access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, 'cat "$1"'), str(file)]}]})
+    assert pods_by(stage) == stage.pods("train")
+    Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": None}})
+    assert refused(stage)[3].startswith("3. access file: set server, and certificateAuthority")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("echo hunter2; exit 3", "ended with code 3", id="a failure"),
+        pytest.param("echo hunter2", "way.sh", id="no kubeconfig"),
+        pytest.param(
+            'echo \'{"kind": "ExecCredential", "token": "hunter2"}\'', "gave no ExecCredential", id="half"
+        ),
+        pytest.param(
+            "printf 'users: [{name: x, user: {token: hunter2}}]'", "no context is chosen", id="no context"
+        ),
+    ],
+)
+def test_what_a_command_prints_is_not_shown(stage: JobStage, text: str, problem: str) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, text)]}]})
+    lines = refused(stage)
+    assert lines[3].startswith("3. access file: ")
+    assert problem in lines[3] or problem == "way.sh"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(
+            {"clusters": [{"cluster": "a"}]}, "give context, kubeconfig or command for a", id="nothing"
+        ),
+        pytest.param(
+            {"clusters": [{"cluster": "a", "contxt": "b"}]}, "clusters.0.contxt", id="a misspelt field"
+        ),
+        pytest.param({"clusters": [{"cluster": "a", "token": "hunter2"}]}, "clusters.0.token", id="a token"),
+        pytest.param([], "the file: ", id="a list"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error(stage: JobStage, content: Any, problem: str) -> None:
+    stage.job()
+    access_file(stage, content)
+    done = stage.run("get", "pods", "train")
+    assert done.exit_code == 2
+    assert problem in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+# -- the credentials of Kueue
+
+
+def test_as_hub(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    assert pods_by(stage, "--as-hub") == stage.pods("train")
+
+
+def test_as_hub_needs_the_right_to_the_secret(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    token = stage.hub.add_user("jane", groups=[])
+    rules = [
+        rule("get list", "kueue.x-k8s.io", "workloads multikueueclusters"),
+        rule("get", "cluster.open-cluster-management.io", "managedclusters"),
+    ]
+    admin = Client(stage.hub)
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    subject = {"kind": "User", "name": "jane"}
+    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]})
+    as_owner(stage, token)
+    lines = refused(stage, "--as-hub")
+    assert lines[4].startswith(
+        "4. --as-hub: get the right to its Secret: Secret kueue-system/multikueue-a cannot be "
+    )
+    assert [one.path for one in stage.fleet.hubs["a"].journal if one.user_agent == "placement-ac"] == []
+
+
+def test_without_the_option_no_secret_is_read(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    begin = len(stage.hub.journal)
+    refused(stage)
+    assert [one.path for one in stage.hub.journal[begin:] if "/secrets" in one.path] == []
+
+
+# -- what is wrong with a way
+
+
+def test_a_cluster_that_does_not_answer(stage: JobStage) -> None:
+    stage.job()
+    stage.fleet.kill("a")
+    assert refused(stage)[1].startswith("1. context a: check that the cluster can be reached: ")
+
+
+def test_credentials_that_are_not_accepted(stage: JobStage) -> None:
+    stage.job()
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][1]["user"] = {"token": "hunter2"}
+    stage.kubeconfig.write_text(json.dumps(config))
+    assert refused(stage)[1] == "1. context a: log in again: the cluster does not accept its credentials"
