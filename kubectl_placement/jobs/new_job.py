@@ -153,7 +153,11 @@ def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubVie
     name = f"new-{given.get('name') or given['generateName']}"
     metadata = {"name": name, "namespace": namespace, "uid": f"uid of the new Workload {namespace}/{name}"}
     if manifest["kind"] == WORKLOAD.kind:
-        metadata |= {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+        kept = ("labels", "annotations", "ownerReferences")
+        metadata |= {key: given[key] for key in kept if given.get(key)}
+    else:
+        owner = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"]}
+        metadata["ownerReferences"] = [owner | {"name": given.get("name") or given["generateName"]}]
     raw: Object = {
         "apiVersion": WORKLOAD.at(KUEUE_VERSIONS[0]).api_version,
         "kind": WORKLOAD.kind,

@@ -47,7 +47,7 @@ from placement_ac.core.api.fields import (
     get_value,
     parse_time,
 )
-from placement_ac.core.api.job_spec import job_spec
+from placement_ac.core.api.job_spec import job_spec, owner_of
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.quantities import milli
@@ -350,7 +350,9 @@ def workload(raw: Obj) -> objects.Workload:
 
 def workload_with_job(raw: Obj) -> objects.Workload:
     """Read one with what it asks of a cluster, and since when it is nominated."""
-    return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
+    read = workload(raw)
+    name = "" if read.cluster or read.finished else get_str(owner_of(raw), "name")
+    return replace(read, job=job_spec(raw), job_name=name, nominated_since=_nominated_since(raw))
 
 
 def workload_with_identity(raw: Obj) -> objects.Workload:

@@ -85,6 +85,8 @@ class JobSpec:
     """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
     problem: str = ""
     """The limit that it is over, and what to do; it has no other wishes then."""
+    kind: str = ""
+    """The kind of its job, as `Job.v1.batch`; "": it has none, or one without a group, such as a Pod."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
@@ -120,6 +122,7 @@ def job_spec(raw: Obj) -> JobSpec:
         return _shared(
             JobSpec(
                 queue=queue,
+                kind=_kind(raw),
                 annotations=_annotations(metas),
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
@@ -130,6 +133,18 @@ def job_spec(raw: Obj) -> JobSpec:
         )
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
+
+
+def owner_of(raw: Obj) -> Obj:
+    """Return the ownerReference of a Workload to its job; {}: it has none."""
+    return next(iter(get_list(raw, "metadata", "ownerReferences")), {})
+
+
+def _kind(raw: Obj) -> str:
+    owner = owner_of(raw)
+    group, _, version = get_str(owner, "apiVersion").partition("/")
+    kind = f"{get_str(owner, 'kind')}.{version}.{group}"
+    return kind if version and len(kind) <= NAME_CHARS_MAX else ""
 
 
 class _OverLimit(ValueError):

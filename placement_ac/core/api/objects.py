@@ -185,6 +185,8 @@ class Workload:
     """When it was nominated last, or a little later, while it waits; None: `managedFields` does not say."""
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
+    job_name: str = ""
+    """The name of its job; read only for our dispatcher, and while no cluster runs it."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
 

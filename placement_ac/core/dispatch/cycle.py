@@ -13,6 +13,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
+from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -85,10 +86,12 @@ class DispatchCycle:
         )
         self._quarantine = self._filters.pop(QUARANTINE)
         self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
+        self._with_others_jobs = [cluster for cluster in clusters if any(cluster.jobs.taken.values())]
         self._known: dict[tuple[object, ...], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
-        For a job that is compared with others, with its uid and the number of nominations before it.
+        For a job that is compared with others, with its uid and the number of nominations before it; for one
+        whose name is taken somewhere, with its uid.
         """
         self._nominations = 0
 
@@ -207,6 +210,8 @@ class DispatchCycle:
         key: tuple[object, ...] = job.meta.namespace, job.job
         if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
+        elif any(has_namesake(job, cluster) for cluster in self._with_others_jobs):
+            key = *key, job.meta.uid
         if key not in self._known:
             self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]

@@ -12,6 +12,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.free_quota import FreeQuota
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 
 Group = tuple[str, str]
@@ -51,6 +52,8 @@ class Cluster:
     """Group → the managed cluster on which the last Workload of it was placed."""
     queue_facts: Mapping[Queue, QueueFacts] | None = None
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
+    jobs: JobFacts = NO_JOB_FACTS
+    """What else is known of the worker."""
     coming: list[Workload] = field(default_factory=list)
     """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
     newcomers: int = 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import READABLE_SOURCES
+from placement_ac.core.inputs.job_facts import NO_NEEDS, job_needs
 from placement_ac.core.inputs.queue_facts import WorkloadsThere
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
@@ -65,14 +66,15 @@ def fact_questions(snapshot: Snapshot, names: Collection[str]) -> FactQuestions:
 
 
 def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
-    """Return MultiKueueCluster → the Workloads that it runs, and those that wait for it."""
+    """Return MultiKueueCluster → the Workloads that it runs, those that wait for it, and what jobs need."""
     running: dict[str, set[str]] = {name: set() for name in names}
     waiting: dict[str, set[str]] = {name: set() for name in names}
     for workload in snapshot.workloads if names else ():
         for name in (workload.cluster,) if workload.cluster else workload.nominated:
             if name in running:
                 (running if workload.cluster else waiting)[name].add(workload.meta.uid)
-    return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name])) for name in names}
+    needs = job_needs(snapshot.workloads) if names else NO_NEEDS
+    return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name]), needs) for name in names}
 
 
 def _has_answered(snapshot: Snapshot, name: str) -> bool:

@@ -14,6 +14,7 @@ from placement_ac.core.api.objects import Check, Workload
 from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, is_awaited
@@ -180,15 +181,16 @@ def _tried_by(
 
 def _facts(
     snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload], int]:
-    """Return the queues of a worker, if they are known, the Workloads there that take more of them,
-    and how many came since.
+) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], int]:
+    """Return the queues of a worker, if they are known, what else is known of it, the Workloads there that
+    take more of the queues, and how many came since.
     """
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, [], 0
+        return None, NO_JOB_FACTS, [], 0
     came = [w for w in running if w.meta.uid not in facts.then.running]
-    return facts.known, [*waiting, *came], sum(w.meta.uid not in facts.then.waiting for w in waiting)
+    new = sum(w.meta.uid not in facts.then.waiting for w in waiting)
+    return facts.known, facts.known_of_jobs, [*waiting, *came], new
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:
