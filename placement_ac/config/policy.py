@@ -82,6 +82,7 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         plugins=installed_plugins(),
         report_plugin_problem=PluginProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
+        give_up=settings.give_up,
         avoid_after_failure=settings.avoid_after_failure,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,

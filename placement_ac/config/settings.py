@@ -30,6 +30,7 @@ from placement_ac.core.api.constants import (
     ProvisionMode,
     RemovalPolicy,
 )
+from placement_ac.core.api.durations import DURATION_FORM, UNITS, parse_duration
 from placement_ac.core.api.errors import UnusableArgument
 from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.api.label_selector import CLAIM
@@ -42,9 +43,6 @@ _PORT: Final = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-
 _ADDRESS: Final = rf"^(.*:{_PORT})?$"
 
 _NOT_TEXT: Final = re.compile("[\\0\\ud800-\\udfff]")
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
-_DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
@@ -80,12 +78,12 @@ def _seconds(value: object) -> object:
     """Read a duration as Go writes it (`90s`, `1m30s`, `5m`); a bare number is of seconds."""
     if not isinstance(value, str):
         return value
-    if _DURATION.fullmatch(value):
-        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    if (seconds := parse_duration(value)) is not None:
+        return seconds
     try:
         return float(value.encode("ascii"))  # Python knows digits of other scripts as well
     except ValueError:
-        raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
+        raise PydanticCustomError("duration", DURATION_FORM) from None
 
 
 def _share(value: object) -> object:
@@ -198,6 +196,9 @@ class Settings(BaseModel):
     """How many jobs of a check are moved in an hour at most."""
     move_cooldown: Seconds = 3600.0
     """The shortest time between two moves of the same job."""
+    give_up: bool = False
+    """Deactivate jobs that have waited as long as they say themselves (give-up-after), but never one that
+    runs. Needs the right to patch Workloads."""
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""
@@ -391,8 +392,8 @@ def setting_text(name: str, value: object) -> str | bool | int | float | list[st
     if isinstance(value, tuple):
         return list(value)
     if is_duration(name) and isinstance(value, float):
-        unit = next((unit for unit in ("h", "m") if value > _UNITS["m"] and not value % _UNITS[unit]), "s")
-        return f"{value / _UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
+        unit = next((unit for unit in ("h", "m") if value > UNITS["m"] and not value % UNITS[unit]), "s")
+        return f"{value / UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
     if is_share(name) and isinstance(value, float):
         return f"{value * 100:.10g}%"
     return value if isinstance(value, bool | int | float | None) else str(value)

@@ -21,8 +21,8 @@ from placement_ac.workers.connector import MAX_CACHED, Version
 
 KINDS_SECONDS: Final = 120.0
 """How long it is known whether a worker serves a kind, or does not let us see it."""
-NAMES_SECONDS: Final = 30.0
-"""How long the names are known that are taken there."""
+NAMES_SECONDS: Final = 10.0
+"""How long the names are known that are taken there: several Placements may ask."""
 NAMES_MAX: Final = 2000
 """Of more jobs of a kind that no MultiKueue has sent, no name is known."""
 

@@ -149,6 +149,8 @@ class PlacementPolicy:
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
     """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
+    give_up: bool = False
+    """Whether jobs are deactivated that have waited as long as they say themselves."""
     avoid_after_failure: float = 0.0
     """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
@@ -160,6 +162,11 @@ class PlacementPolicy:
     def judges_jobs(self) -> bool:
         """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
         return self.dispatcher or self.moves is not None
+
+    @property
+    def reads_jobs(self) -> bool:
+        """Whether the annotations of jobs matter."""
+        return self.judges_jobs or self.give_up
 
 
 class SinceKind(StrEnum):
@@ -516,6 +523,8 @@ class Plan:
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota, each with what to correct in it: it is ignored."""
+    give_ups: tuple[tuple[Workload, str], ...] = ()
+    """Workloads that are deactivated by their own wish, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     capacities: tuple[WantedCapacity, ...] = ()
