@@ -45,6 +45,8 @@ _ADDRESS: Final = rf"^(.*:{_PORT})?$"
 _NOT_TEXT: Final = re.compile("[\\0\\ud800-\\udfff]")
 
 _KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_TAINT_KEY: Final = re.compile(rf"{_KEY}\*?|{_KEY}[-_./]\*|\*")
+_COST_LABEL: Final = re.compile(rf"({CLAIM})?{_KEY}")
 _NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
@@ -186,6 +188,12 @@ class Settings(BaseModel):
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
+    job_taints: CommaSeparated[str] = ()
+    """Keys of taints of clusters that jobs must tolerate in their Pod templates, comma-separated; one that
+    ends in * is the beginning of keys. OCM's own selection is not changed."""
+    cost_labels: CommaSeparated[str] = Field((), max_length=2)
+    """The label of clusters that has their price, or claim:NAME, for the score Cost; a second one has the
+    price for jobs that ask for GPUs."""
     moves: bool = False
     """Send jobs that say they are movable back, to start again on a cluster that is better for them."""
     move_after: Seconds = 300.0
@@ -318,6 +326,15 @@ class Settings(BaseModel):
         """Check the profile; the context may have other plugins than those that are installed here."""
         parse_profile(text, (info.context or {}).get("plugins", installed_plugins()))
         return text
+
+    @field_validator("job_taints", "cost_labels")
+    @classmethod
+    def _label_keys(cls, keys: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        taints = info.field_name == "job_taints"
+        pattern, form = (_TAINT_KEY, "KEY or KEY*") if taints else (_COST_LABEL, "KEY or claim:NAME")
+        if bad := [key for key in keys if not pattern.fullmatch(key)]:
+            raise ValueError(f"write {bad[0]!r} as {form}")
+        return keys
 
     @field_validator("node_labels")
     @classmethod

@@ -427,6 +427,9 @@ def managed_cluster(
         server=first.url,
         authority=first.ca_bundle or "",
         labels=dispatch_labels(raw) if with_labels else _NOTHING,
+        taints=tuple(objects.ClusterTaint(taint.key, taint.value, taint.effect) for taint in taints)
+        if with_labels
+        else (),
         maintenance=meta.annotations.get(ANNOTATION_MAINTENANCE, "")[:_MAINTENANCE_CHARS],
         allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )

@@ -11,13 +11,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ANTI_AFFINITY,
     ANNOTATION_CLUSTER_NAMES,
     ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_DATA,
     ANNOTATION_GIVE_UP,
     ANNOTATION_GROUP,
     ANNOTATION_MOVABLE,
@@ -37,6 +38,7 @@ JOB_ANNOTATIONS: Final = (
     ANNOTATION_GROUP,
     ANNOTATION_MOVABLE,
     ANNOTATION_GIVE_UP,
+    ANNOTATION_DATA,
 )
 OUR_ANNOTATIONS: Final = tuple(name for name in JOB_ANNOTATIONS if name.startswith(OUR_DOMAIN))
 _IGNORED_MAX: Final = 5
@@ -67,6 +69,15 @@ NodeTerm = tuple[Requirement, ...]
 """Requirements on a node's labels, of which all must be met."""
 
 
+class Toleration(NamedTuple):
+    """An entry of a Pod's `tolerations`; how long it tolerates is for nodes."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class JobSpec:
     """The wishes of one Workload."""
@@ -87,6 +98,8 @@ class JobSpec:
     """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
     problem: str = ""
     """The limit that it is over, and what to do; it has no other wishes then."""
+    tolerations: tuple[tuple[Toleration, ...], ...] = ()
+    """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch`; "": it has none, or one without a group, such as a Pod."""
 
@@ -128,6 +141,7 @@ def job_spec(raw: Obj) -> JobSpec:
                 annotations=_annotations(metas),
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+                tolerations=_tolerations(pods),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 seconds=_seconds(raw, pods),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
@@ -140,6 +154,20 @@ def job_spec(raw: Obj) -> JobSpec:
 def owner_of(raw: Obj) -> Obj:
     """Return the ownerReference of a Workload to its job; {}: it has none."""
     return next(iter(get_list(raw, "metadata", "ownerReferences")), {})
+
+
+def _tolerations(pods: Sequence[Obj]) -> tuple[tuple[Toleration, ...], ...]:
+    podsets = []
+    for pod in pods:
+        given = get_list(pod, "tolerations")
+        _limit("tolerations in a podSet", NAMES_MAX, len(given))
+        found = {
+            Toleration(*(get_str(one, part) for part in ("key", "operator", "value", "effect")))
+            for one in given
+        }
+        _limit_names(chain.from_iterable(found))
+        podsets.append(tuple(sorted(found)))
+    return tuple(podsets) if any(podsets) else ()
 
 
 def _kind(raw: Obj) -> str:

@@ -212,6 +212,17 @@ class Workload:
         return f"{self.meta.namespace}/{self.meta.name}"
 
 
+class ClusterTaint(NamedTuple):
+    """A taint of a ManagedCluster."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
+
 @dataclass(frozen=True, slots=True)
 class ManagedCluster:
     """A ManagedCluster: whether OCM can reach it, and where its API server is."""
@@ -229,6 +240,8 @@ class ManagedCluster:
     workers."""
     maintenance: str = ""
     """The annotation that announces its maintenance; "": there is none."""
+    taints: tuple[ClusterTaint, ...] = ()
+    """Read only for our dispatcher and to set up workers."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
 

@@ -14,6 +14,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
 from placement_ac.core.dispatch.filters.name_conflict import has_namesake
+from placement_ac.core.dispatch.filters.taints import disliked
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import SCORES
@@ -219,6 +220,10 @@ class DispatchCycle:
     def doubt(self, job: Workload, name: str) -> str:
         """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""
         return self._clusters[name].doubt(job)
+
+    def disliked(self, job: Workload, name: str) -> str:
+        """Return why a cluster comes last for the job though it fits; "": it does not."""
+        return disliked(job, self._clusters[name])
 
     def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
         if cluster.doubt(job):

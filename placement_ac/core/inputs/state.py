@@ -19,7 +19,7 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import CapacityProvider, Check, KueueObject, Workload
+from placement_ac.core.api.objects import CapacityProvider, Check, ClusterTaint, KueueObject, Workload
 from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.fitness import Fitness
@@ -141,6 +141,12 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
+    job_taints: tuple[str, ...] = ()
+    """Keys of ManagedClusters' taints that jobs must tolerate, too; one may end in `*`."""
+    cost_labels: tuple[str, ...] = ()
+    """The label of clusters, or `claim:` and the ClusterClaim, with their price; a second one: per GPU."""
+    gpus: frozenset[str] = frozenset()
+    """The resources that count as GPUs."""
     dispatch_steps: int | None = None
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     moves: MovePolicy | None = None
@@ -341,6 +347,8 @@ class FleetState:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Cluster → the labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims; only for
     our dispatcher."""
+    taints: Mapping[str, tuple[ClusterTaint, ...]] = field(default_factory=dict)
+    """Cluster → the taints of its ManagedCluster; only for our dispatcher."""
     last_by_group: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Namespace and group of Workloads → the cluster on which the last one of it was placed; only for our
     dispatcher."""

@@ -21,6 +21,7 @@ from placement_ac.core.dispatch.filters.maintenance import maintenance
 from placement_ac.core.dispatch.filters.name_conflict import name_conflict
 from placement_ac.core.dispatch.filters.node_labels import node_labels
 from placement_ac.core.dispatch.filters.quarantine import quarantine
+from placement_ac.core.dispatch.filters.taints import taints
 
 
 def _never(_: Workload) -> bool:
@@ -50,6 +51,7 @@ FILTERS: Final[dict[str, Filter]] = {
     "ClusterNames": Filter(cluster_names),
     "ClusterAffinity": Filter(cluster_affinity),
     "NodeLabels": Filter(node_labels),
+    "Taints": Filter(taints),
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
     "Framework": Filter(framework, reads_queues=True),
     "NameConflict": Filter(name_conflict, reads_queues=True),

@@ -7,6 +7,8 @@ from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.scores.cost import cost
+from placement_ac.core.dispatch.scores.data import data
 from placement_ac.core.dispatch.scores.headroom import headroom
 from placement_ac.core.dispatch.scores.placement import placement
 from placement_ac.core.dispatch.scores.preferred import preferred
@@ -24,4 +26,6 @@ SCORES: Final[Mapping[str, Score]] = {
     "Sticky": sticky,
     "Waiting": waiting,
     "Headroom": headroom,
+    "Data": data,
+    "Cost": cost,
 }

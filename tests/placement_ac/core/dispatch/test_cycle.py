@@ -81,6 +81,8 @@ def test_the_points_of_a_cluster() -> None:
         "Sticky": None,
         "Waiting": 100,
         "Headroom": None,
+        "Data": None,
+        "Cost": None,
     }
 
 
