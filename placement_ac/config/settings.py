@@ -129,6 +129,17 @@ Share = Annotated[float, _IS_SHARE, Field(ge=0, lt=1, allow_inf_nan=False)]
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
+Precondition = Literal[
+    "jobs",
+    "namespaces",
+    "configmaps",
+    "persistentvolumeclaims",
+    "resourceclaimtemplates",
+    "secrets",
+    "serviceaccounts",
+]
+
+
 class Settings(BaseModel):
     """The settings of the controller. The docstring of a setting is its help on the command line."""
 
@@ -188,6 +199,10 @@ class Settings(BaseModel):
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
+    preconditions: CommaSeparated[Precondition] = ()
+    """What the dispatcher looks for on workers beside queues, comma-separated: jobs (names that are taken),
+    namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets, serviceaccounts. Made
+    credentials get the rights for it."""
     job_taints: CommaSeparated[str] = ()
     """Keys of taints of clusters that jobs must tolerate in their Pod templates, comma-separated; one that
     ends in * is the beginning of keys. OCM's own selection is not changed."""

@@ -351,11 +351,14 @@ def workload(raw: Obj) -> objects.Workload:
     )
 
 
-def workload_with_job(raw: Obj) -> objects.Workload:
-    """Read one with what it asks of a cluster, and since when it is nominated."""
+def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
+    """Read one with what it asks of a cluster, and since when it is nominated.
+
+    `with_references`: with the objects that its Pods name.
+    """
     read = workload(raw)
     name = "" if read.cluster or read.finished else get_str(owner_of(raw), "name")
-    spec = job_spec(raw)
+    spec = job_spec(raw, with_references=with_references)
     since = _waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None
     return replace(read, job=spec, job_name=name, nominated_since=_nominated_since(raw), waits_since=since)
 
@@ -376,7 +379,7 @@ def _waits_since(raw: Obj) -> datetime | None:
     return max(filter(None, times), default=None)
 
 
-def workload_with_identity(raw: Obj) -> objects.Workload:
+def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:
     """Read one with the wishes of its job, and with what is the same when its owner submits the job again.
 
     That is the namespace and the Pods' specs: names and labels differ from Job to Job.
@@ -384,7 +387,10 @@ def workload_with_identity(raw: Obj) -> objects.Workload:
     podsets = get_list(raw, "spec", "podSets")
     specs = [get_dict(podset, "template", "spec") for podset in podsets]
     digest = hashlib.sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
-    return replace(workload_with_job(raw), same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}")
+    return replace(
+        workload_with_job(raw, with_references=with_references),
+        same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}",
+    )
 
 
 def _nominated_since(raw: Obj) -> datetime | None:

@@ -28,6 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
+from placement_ac.core.api.references import Reference, references
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -100,12 +101,17 @@ class JobSpec:
     """The limit that it is over, and what to do; it has no other wishes then."""
     tolerations: tuple[tuple[Toleration, ...], ...] = ()
     """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
+    references: tuple[Reference, ...] = ()
+    """The objects that its Pods name; read only with the setting that looks for them."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch`; "": it has none, or one without a group, such as a Pod."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
-        return dict(self.annotations).get(name, "").strip()
+        for key, value in self.annotations:
+            if key == name:
+                return value.strip()
+        return ""
 
     @property
     def size(self) -> int:
@@ -126,7 +132,7 @@ NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
-def job_spec(raw: Obj) -> JobSpec:
+def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     podsets = get_list(raw, "spec", "podSets")
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
@@ -142,6 +148,7 @@ def job_spec(raw: Obj) -> JobSpec:
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
                 tolerations=_tolerations(pods),
+                references=references(pods) if with_references else (),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 seconds=_seconds(raw, pods),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),

@@ -17,7 +17,7 @@ from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
-from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.dispatch.scores import ASKED_BY, SCORES
 from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
 from placement_ac.core.dispatch.shortage import shortage
 from placement_ac.core.inputs.state import ignore_plugin_problem
@@ -98,9 +98,9 @@ class DispatchCycle:
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        refusals = self.refusals(job, profile)
+        refusals, scores = self.refusals(job, profile), self._counting(job, profile)
         totals = {
-            name: self._total(job, cluster, profile)
+            name: self._total(job, cluster, scores)
             for name, cluster in self._clusters.items()
             if name not in refusals
         }
@@ -146,13 +146,14 @@ class DispatchCycle:
     def compare(self, job: Workload, profile: Profile, name: str) -> Comparison:
         """Compare the cluster that runs the job with the others."""
         refusals, own = self.refusals(job, profile), self._clusters.get(name)
+        scores = self._counting(job, profile)
         rooms = {
             other: self._room(job, cluster)
             for other, cluster in self._clusters.items()
             if other != name and other not in refusals
         }
         have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
-        others = {other: self._total(job, self._clusters[other], profile) for other in have_room}
+        others = {other: self._total(job, self._clusters[other], scores) for other in have_room}
         unknown = frozenset(other for other, room in rooms.items() if room is None)
         if own is None or name in refusals:
             has_room = own is None or refusals[name].filter != CAPACITY
@@ -160,7 +161,7 @@ class DispatchCycle:
         left = own.without(job)
         room = self._room(job, left)
         return Comparison(
-            self._total(job, left, profile), room is None or room >= ROOM_POINTS, others, unknown
+            self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown
         )
 
     def shortage(self, job: Workload) -> tuple[str, str]:
@@ -225,10 +226,16 @@ class DispatchCycle:
         """Return why a cluster comes last for the job though it fits; "": it does not."""
         return disliked(job, self._clusters[name])
 
-    def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
+    def _counting(self, job: Workload, profile: Profile) -> list[tuple[int, Plugin]]:
+        """Return the scores that count with their weights: not those that the job does not ask for."""
+        weights = profile.weights
+        asked = ((name, weight) for name, weight in weights if name not in ASKED_BY or ASKED_BY[name](job))
+        return [(weight, self._score(name)) for name, weight in asked]
+
+    def _total(self, job: Workload, cluster: Cluster, scores: Sequence[tuple[int, Plugin]]) -> float:
         if cluster.doubt(job):
             return 0.0
-        rated = [(weight, self._score(name).rate(job, cluster)) for name, weight in profile.weights]
+        rated = [(weight, score.rate(job, cluster)) for weight, score in scores]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS

@@ -17,7 +17,12 @@ from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, p
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
-from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, is_awaited
+from placement_ac.core.plan.fact_questions import (
+    FACTS_WAIT_SECONDS,
+    askable_workers,
+    is_awaited,
+    not_asked_enough,
+)
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
 
@@ -31,7 +36,10 @@ class JobFit:
         self._default = default_profile(snapshot)[0]
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
+        self._tainted = any(cluster.taints for cluster in clusters)
         self._cluster_of = {entry.name: entry.cluster for entry in targets.to_list}
+        self.asked_again = not_asked_enough(snapshot)
+        """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
         undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
         self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
@@ -73,7 +81,7 @@ class JobFit:
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return any(is_awaited(self._snapshot, name) for name in names)
+        return any(is_awaited(self._snapshot, name, self.asked_again) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
@@ -94,7 +102,7 @@ class JobFit:
             return "its maintenance is announced, so the job would be moved away again"
         if until := fleet.avoided.get(workload.meta.uid, {}).get(cluster):
             return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}"
-        return self._cycle.disliked(workload, name)
+        return self._cycle.disliked(workload, name) if self._tainted else ""
 
     def doubt(self, workload: Workload, name: str) -> str:
         """Return why a MultiKueueCluster that fits the Workload comes last for it; "": it does not."""
