@@ -24,7 +24,7 @@ README: Final = CHART / "README.md"
 OWN_VALUE: Final = (
     "placement_namespace", "kueue_namespace", "cluster_names", "dispatcher", "access_providers",
     "credentials_provision", "credentials_account", "credentials_form", "credentials_probe", "worker_setup",
-    "worker_setup_template", "report_scores",
+    "worker_setup_template", "report_scores", "give_up",
 )  # fmt: skip
 """Settings that have a value of their own, because rights, volumes or ports depend on them."""
 NOT_IN_A_POD: Final = ("config", "kubeconfig", "context")

@@ -95,7 +95,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
             *_failures(view, raw, job),
             *notes,
             *quota_notes(view, placements),
-            *_ignored(job, placements),
+            *_ignored(view, job, placements),
         ),
     )
 
@@ -109,9 +109,9 @@ def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:
         yield failure
 
 
-def _ignored(job: Workload, placements: tuple[PlacementChoice, ...]) -> Iterator[str]:
+def _ignored(view: HubView, job: Workload, placements: tuple[PlacementChoice, ...]) -> Iterator[str]:
     if any(choice.dispatcher for choice in placements):
-        yield from ignored(job.job)
+        yield from ignored(job.job, give_up=view.settings.give_up)
 
 
 def _notes(job: Workload, placements: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:

@@ -84,7 +84,11 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *_notes(manifest),
             *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
-            *(ignored(submitted[1].job) if submitted and any(entry.dispatcher for entry in entries) else ()),
+            *(
+                ignored(submitted[1].job, give_up=view.settings.give_up)
+                if submitted and any(entry.dispatcher for entry in entries)
+                else ()
+            ),
         ),
     )
 
@@ -151,9 +155,17 @@ def _submitted(view: HubView, manifest: Object, job: _QueuedJob) -> tuple[HubVie
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""} | since
     given = manifest["metadata"]
     name = f"new-{given.get('name') or given['generateName']}"
-    metadata = {"name": name, "namespace": namespace, "uid": f"uid of the new Workload {namespace}/{name}"}
+    metadata: Object = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid of the new Workload {namespace}/{name}",
+    }
     if manifest["kind"] == WORKLOAD.kind:
-        metadata |= {key: given[key] for key in ("labels", "annotations") if given.get(key)}
+        kept = ("labels", "annotations", "ownerReferences")
+        metadata |= {key: given[key] for key in kept if given.get(key)}
+    else:
+        owner = {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"]}
+        metadata["ownerReferences"] = [owner | {"name": given.get("name") or given["generateName"]}]
     raw: Object = {
         "apiVersion": WORKLOAD.at(KUEUE_VERSIONS[0]).api_version,
         "kind": WORKLOAD.kind,

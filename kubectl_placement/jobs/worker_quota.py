@@ -41,8 +41,9 @@ def merged(parts: Iterable[WorkloadsByWorker]) -> WorkloadsByWorker:
     workers: dict[str, WorkloadsThere] = {}
     for part in parts:
         for name, then in part.items():
-            running, waiting = workers.get(name, NO_WORKLOADS)
-            workers[name] = WorkloadsThere(running | then.running, waiting | then.waiting)
+            running, waiting, needs = workers.get(name, NO_WORKLOADS)
+            needs = needs.union(then.needs)
+            workers[name] = WorkloadsThere(running | then.running, waiting | then.waiting, needs)
     return workers
 
 

@@ -25,7 +25,7 @@ async def read_quota(connector: WorkerConnector, view: HubView, workers: Workloa
 
     async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
         cluster = view.cluster_objects[name]
-        facts = await reader.read(cluster)
+        facts = await reader.read(cluster, then.needs)
         return replace(facts, then=then, problem=_problem(facts, cluster, namespace))
 
     facts = await asyncio.gather(*(read(name, then) for name, then in workers.items()))

@@ -120,6 +120,7 @@ class SnapshotBuilder:
                     deleted,
                     unreachable,
                     labels=self._labels([*credentials, *listed_clusters]),
+                    taints=self._taints([*credentials, *listed_clusters]),
                     last_by_group=self._last_by_group(name, workloads),
                     worker_copies=worker_copies,
                     queue_facts=queue_facts,
@@ -193,6 +194,14 @@ class SnapshotBuilder:
             {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.judges_jobs else {}
         )
         return {cluster: managed.labels for cluster, managed in by_name.items() if managed}
+
+    def _taints(self, clusters: Iterable[str]) -> dict[str, tuple[objects.ClusterTaint, ...]]:
+        """Return the taints of clusters, if jobs must tolerate any."""
+        known = self._tables.managed_clusters
+        by_name = (
+            {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.job_taints else {}
+        )
+        return {cluster: managed.taints for cluster, managed in by_name.items() if managed and managed.taints}
 
     def _maintenance(self, clusters: Iterable[str]) -> dict[str, MaintenanceWindow | str]:
         """Return the announced maintenance of clusters, or what is wrong with the announcement."""

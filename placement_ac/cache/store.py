@@ -121,10 +121,11 @@ class Cache:
         by_kind = empty_tables(
             source,
             provisioning,
-            dispatches=self._policy.judges_jobs,
+            dispatches=self._policy.reads_jobs,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
+            with_references=bool(self._policy.preconditions),
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)

@@ -107,6 +107,7 @@ def empty_tables(
     sets_up: bool,
     remembers: bool = False,
     reports: bool = False,
+    with_references: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
@@ -114,7 +115,9 @@ def empty_tables(
     Where they run is looked up only for scores that are reported (`reports`).
     """
     accounts = (policy.account, ADDON_ACCOUNT)
-    workload = decode.workload_with_job if dispatches else decode.workload
+    with_job = decode.workload_with_identity if remembers else decode.workload_with_job
+    reads_jobs = dispatches or remembers
+    workload = partial(with_job, with_references=with_references) if reads_jobs else decode.workload
     managed_cluster = partial(
         decode.managed_cluster,
         with_server=policy.provision,
@@ -158,7 +161,7 @@ def empty_tables(
             source=lambda o: ("/".join(o.source),),
         ),
         WORKLOAD: Table(
-            decode.workload_with_identity if remembers else workload,
+            workload,
             check=lambda w: {state.check for state in w.check_states},
             cluster=lambda w: _if_set(w.cluster) if reports else (),
         ),

@@ -2,7 +2,7 @@
 Derives the inputs of the core from the settings and from what the hub serves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
+from placement_ac.core.inputs.job_facts import PRECONDITIONS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
@@ -82,6 +83,11 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         plugins=installed_plugins(),
         report_plugin_problem=PluginProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
+        give_up=settings.give_up,
+        preconditions=frozenset(settings.preconditions) - {"jobs"},
+        job_taints=settings.job_taints,
+        cost_labels=settings.cost_labels,
+        gpus=frozenset(settings.score_gpus),
         avoid_after_failure=settings.avoid_after_failure,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
@@ -139,7 +145,19 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     reads_queues = settings.dispatcher or settings.moves or settings.report_scores
     queues = (rights.DISPATCHER.rule,) if reads_queues else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
-    return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes)))
+    looked_for = _preconditions(settings, release) if settings.dispatcher or settings.moves else ()
+    return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
+
+
+def _preconditions(settings: Settings, kueue: rights.KueueRelease | None) -> Iterator[rights.PolicyRule]:
+    """Yield the rules to look for objects on a worker by name, and for names of jobs that are taken."""
+    for plural in settings.preconditions:
+        if plural != "jobs":
+            yield rights.PolicyRule((PRECONDITIONS[plural].group,), (plural,), ("get",))
+            continue
+        for kind in rights.job_kinds(*_frameworks(settings, kueue), kueue):
+            if kind.group:
+                yield rights.PolicyRule((kind.group,), (kind.plural,), ("list",))
 
 
 def _frameworks(

@@ -30,6 +30,7 @@ from placement_ac.core.api.constants import (
     ProvisionMode,
     RemovalPolicy,
 )
+from placement_ac.core.api.durations import DURATION_FORM, UNITS, parse_duration
 from placement_ac.core.api.errors import UnusableArgument
 from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.api.label_selector import CLAIM
@@ -42,11 +43,10 @@ _PORT: Final = r"([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-
 _ADDRESS: Final = rf"^(.*:{_PORT})?$"
 
 _NOT_TEXT: Final = re.compile("[\\0\\ud800-\\udfff]")
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
-_DURATION: Final = re.compile(rf"({_PART.pattern})+")
 
 _KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_TAINT_KEY: Final = re.compile(rf"{_KEY}\*?|{_KEY}[-_./]\*|\*")
+_COST_LABEL: Final = re.compile(rf"({CLAIM})?{_KEY}")
 _NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
@@ -80,12 +80,12 @@ def _seconds(value: object) -> object:
     """Read a duration as Go writes it (`90s`, `1m30s`, `5m`); a bare number is of seconds."""
     if not isinstance(value, str):
         return value
-    if _DURATION.fullmatch(value):
-        return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    if (seconds := parse_duration(value)) is not None:
+        return seconds
     try:
         return float(value.encode("ascii"))  # Python knows digits of other scripts as well
     except ValueError:
-        raise PydanticCustomError("duration", "a duration is like 90s, 5m or 1h30m") from None
+        raise PydanticCustomError("duration", DURATION_FORM) from None
 
 
 def _share(value: object) -> object:
@@ -127,6 +127,17 @@ _IS_SHARE: Final = BeforeValidator(_share)
 Share = Annotated[float, _IS_SHARE, Field(ge=0, lt=1, allow_inf_nan=False)]
 """A share, written like 10% or 0.1."""
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
+
+
+Precondition = Literal[
+    "jobs",
+    "namespaces",
+    "configmaps",
+    "persistentvolumeclaims",
+    "resourceclaimtemplates",
+    "secrets",
+    "serviceaccounts",
+]
 
 
 class Settings(BaseModel):
@@ -188,6 +199,16 @@ class Settings(BaseModel):
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
+    preconditions: CommaSeparated[Precondition] = ()
+    """What the dispatcher looks for on workers beside queues, comma-separated: jobs (names that are taken),
+    namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets, serviceaccounts. Made
+    credentials get the rights for it."""
+    job_taints: CommaSeparated[str] = ()
+    """Keys of taints of clusters that jobs must tolerate in their Pod templates, comma-separated; one that
+    ends in * is the beginning of keys. OCM's own selection is not changed."""
+    cost_labels: CommaSeparated[str] = Field((), max_length=2)
+    """The label of clusters that has their price, or claim:NAME, for the score Cost; a second one has the
+    price for jobs that ask for GPUs."""
     moves: bool = False
     """Send jobs that say they are movable back, to start again on a cluster that is better for them."""
     move_after: Seconds = 300.0
@@ -198,6 +219,9 @@ class Settings(BaseModel):
     """How many jobs of a check are moved in an hour at most."""
     move_cooldown: Seconds = 3600.0
     """The shortest time between two moves of the same job."""
+    give_up: bool = False
+    """Deactivate jobs that have waited as long as they say themselves (give-up-after), but never one that
+    runs. Needs the right to patch Workloads."""
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""
@@ -318,6 +342,15 @@ class Settings(BaseModel):
         parse_profile(text, (info.context or {}).get("plugins", installed_plugins()))
         return text
 
+    @field_validator("job_taints", "cost_labels")
+    @classmethod
+    def _label_keys(cls, keys: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        taints = info.field_name == "job_taints"
+        pattern, form = (_TAINT_KEY, "KEY or KEY*") if taints else (_COST_LABEL, "KEY or claim:NAME")
+        if bad := [key for key in keys if not pattern.fullmatch(key)]:
+            raise ValueError(f"write {bad[0]!r} as {form}")
+        return keys
+
     @field_validator("node_labels")
     @classmethod
     def _mapped(cls, labels: tuple[str, ...]) -> tuple[str, ...]:
@@ -391,8 +424,8 @@ def setting_text(name: str, value: object) -> str | bool | int | float | list[st
     if isinstance(value, tuple):
         return list(value)
     if is_duration(name) and isinstance(value, float):
-        unit = next((unit for unit in ("h", "m") if value > _UNITS["m"] and not value % _UNITS[unit]), "s")
-        return f"{value / _UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
+        unit = next((unit for unit in ("h", "m") if value > UNITS["m"] and not value % UNITS[unit]), "s")
+        return f"{value / UNITS[unit]:f}".rstrip("0").rstrip(".") + unit
     if is_share(name) and isinstance(value, float):
         return f"{value * 100:.10g}%"
     return value if isinstance(value, bool | int | float | None) else str(value)

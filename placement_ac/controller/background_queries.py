@@ -10,6 +10,7 @@ import structlog
 from placement_ac.controller.key_state import KeyStates
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -20,8 +21,8 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
-ReadQueues = Callable[[KueueObject], Awaitable[WorkerFacts]]
-"""Reads the queues of the cluster of a MultiKueueCluster; raises nothing."""
+ReadQueues = Callable[[KueueObject, JobNeeds], Awaitable[WorkerFacts]]
+"""Reads the queues of the cluster of a MultiKueueCluster, and what it has of jobs' needs; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
@@ -113,7 +114,7 @@ class BackgroundQueries:
         self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
-        queues = replace(await read_queues(cluster), then=then)
+        queues = replace(await read_queues(cluster, then.needs), then=then)
         if queues.problem and name in (before := self._states.of(key).queues):
             queues = replace(queues, queues=before[name][1].queues)  # a CapacityProvider's sum stays
         self._log_problem("queues", name, queues.problem)

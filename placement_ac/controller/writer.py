@@ -52,6 +52,7 @@ from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import (
     Action,
     Apply,
+    Deactivate,
     Delete,
     Nominate,
     Phase,
@@ -117,6 +118,7 @@ class Writer:
             SetStatus: self._set_status,
             SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
+            Deactivate: self._on_workload,
         }
         """Each returns the outcome; None: the object no longer exists."""
 
@@ -141,7 +143,7 @@ class Writer:
             if done is not None:
                 done += [action for action, result in zip(phase, results, strict=True) if result is None]
             errors = [error for error in results if error]
-            if phase and isinstance(phase[0], SetCheckStates | Nominate):
+            if phase and isinstance(phase[0], WorkloadAction):
                 late_errors += map(_workload_error, errors)
             elif pass_over_undone:
                 late_errors += [error for error in errors if isinstance(error, HeldBack)]
@@ -235,11 +237,13 @@ class Writer:
         )
         return f"another {FIELD_MANAGER}" if who == FIELD_MANAGER else who or "an unknown writer"
 
-    async def _on_workload(self, action: SetCheckStates | Nominate) -> Outcome | None:
+    async def _on_workload(self, action: WorkloadAction) -> Outcome | None:
         """Write to a Workload. Raises WorkloadWritesFailed if refused: that is not the check's fault."""
         try:
             if isinstance(action, Nominate):
                 after = await self._nominate(action)
+            elif isinstance(action, Deactivate):
+                after = await self._deactivate(action)
             else:
                 after = await self._set_check_states(action)
         except NotFound:
@@ -281,6 +285,15 @@ class Writer:
         if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
         return now.meta
+
+    async def _deactivate(self, action: Deactivate) -> Object:
+        """Set `spec.active` alone, on the observed version: one that was placed meanwhile is a conflict."""
+        meta = action.workload.meta
+        patch = {
+            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
+            "spec": {"active": False},
+        }
+        return await self._client.merge(self._resources[WORKLOAD], meta.name, patch, namespace=meta.namespace)
 
     async def _nominate(self, action: Nominate) -> Object:
         """Apply the nominations as Kueue's field manager with all it owns, so that Kueue can clear them."""
@@ -366,6 +379,7 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
     SetStatus: ("apply_status", "status set"),
     SetCheckStates: ("apply_status", "Workload answered"),
     Nominate: ("apply_status", "Workload nominated"),
+    Deactivate: ("patch", "Workload deactivated"),
 }
 """Action → its verb in the metrics, and its message in the log."""
 
@@ -380,6 +394,8 @@ def _details(action: Action) -> dict[str, Any]:
         return {"namespace": action.namespace, "checks": states}
     if isinstance(action, Nominate):
         return {"namespace": action.namespace, "clusters": list(action.clusters)}
+    if isinstance(action, Deactivate):
+        return {"namespace": action.namespace, "why": action.why}
     return {}
 
 

@@ -71,6 +71,10 @@ MAX_CONNECTIONS = 32
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
 JSON = "application/json"
+METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+"""The Accept header for the metadata of objects alone, {} being "List" for a list: a server that cannot leave
+the rest out refuses with 406.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,23 +222,32 @@ class Client:
         return Listing(tuple(items), version)
 
     async def pages(
-        self, resource: Resource, namespace: str | None = None, *, limit: int, label_selector: str = ""
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        limit: int,
+        label_selector: str = "",
+        metadata_only: bool = False,
     ) -> AsyncGenerator[Listing]:
         """Yield all objects in pages of at most `limit`, fewer if they are large.
 
-        Begins again, once, when a page has expired.
+        Begins again, once, when a page has expired. `metadata_only`: nothing but their metadata is sent.
         """
         selector = resource.selector | ({"labelSelector": label_selector} if label_selector else {})
+        accept = METADATA.format("List") if metadata_only else ""
         try:
-            async for page in self._pages(resource.path(namespace), selector, limit):
+            async for page in self._pages(resource.path(namespace), selector, limit, accept):
                 yield page
                 del page  # two pages at a time would take twice the memory
         except Gone:
-            async for page in self._pages(resource.path(namespace), selector, limit):
+            async for page in self._pages(resource.path(namespace), selector, limit, accept):
                 yield page
                 del page
 
-    async def _pages(self, path: str, selector: Mapping[str, str], limit: int) -> AsyncGenerator[Listing]:
+    async def _pages(
+        self, path: str, selector: Mapping[str, str], limit: int, accept: str = ""
+    ) -> AsyncGenerator[Listing]:
         budget = self._reader and self._reader.budget
         more, size = "", min(limit, FIRST_PAGE_SIZE)
         page_bytes = budget.page_bytes // 4 if budget else PAGE_BYTES  # the next may have larger objects
@@ -244,7 +257,7 @@ class Client:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
             most = budget.page_bytes if budget else MAX_PAGE_BYTES if size > 1 else None
             try:
-                answer, length = await self._request("GET", path, query=query, max_bytes=most)
+                answer, length = await self._request("GET", path, query=query, max_bytes=most, accept=accept)
             except TooLarge as error:
                 if size == 1 or isinstance(error, BudgetSpent):
                     raise
@@ -341,6 +354,14 @@ class Client:
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         return await self.request("GET", resource.path(namespace, name))
 
+    async def exists(self, resource: Resource, name: str, namespace: str | None = None) -> bool:
+        """Whether there is such an object: nothing but its metadata is sent."""
+        try:
+            await self._request("GET", resource.path(namespace, name), accept=METADATA.format(""))
+        except NotFound:
+            return False
+        return True
+
     async def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """Return one object as `get` does, by the right to list."""
         path = resource.path(namespace)
@@ -436,10 +457,11 @@ class Client:
         query: Mapping[str, str] | None = None,
         content_type: str = JSON,
         max_bytes: int | None = None,
+        accept: str = "",
     ) -> tuple[Object, int]:
         """Return the JSON object of the answer, and its size in bytes. Raises TooLarge.
 
-        `max_bytes`: of the answer, if it is not the one of the budget.
+        `max_bytes`: of the answer, if it is not the one of the budget. `accept`: another form than JSON.
         """
         if self._session is None:
             raise Unavailable("the client is closed")
@@ -447,6 +469,7 @@ class Client:
         data = None if body is None else orjson.dumps(body)
         address = self._login.server + path + (f"?{urlencode(query)}" if query else "")
         headers = {} if body is None else {"Content-Type": content_type}
+        headers |= {"Accept": accept} if accept else {}
         timeout = self._timeout
         if self._write_fence and method != READ:
             timeout = min(self._write_fence(), timeout)

@@ -2,9 +2,11 @@
 Reads the queues of workers: which LocalQueues there are, the quota of their ClusterQueues, and its use.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import orjson
 from cachetools import TTLCache
@@ -12,6 +14,7 @@ from cachetools import TTLCache
 from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, LOCAL_QUEUE, Resource
 from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.job_facts import NO_NEEDS, JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
@@ -24,7 +27,11 @@ from placement_ac.workers.connector import (
     WorkerLogin,
     worker_error_text,
 )
+from placement_ac.workers.needs import NeedsReader
 from placement_ac.workers.reader import Problem, WorkerReader
+
+NEEDS_FRACTION: Final = 0.5
+"""Of the timeout of a worker: if the queues are read by then, the rest is for what jobs need beside them."""
 
 
 class QueueReader(WorkerReader[WorkerFacts]):
@@ -38,10 +45,14 @@ class QueueReader(WorkerReader[WorkerFacts]):
         super().__init__(connector, parallel=parallel)
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers whose queues are too many; their copies are read nevertheless."""
+        self._needs = NeedsReader()
 
-    async def read(self, cluster: KueueObject) -> WorkerFacts:
-        """Return the queues on the worker of a MultiKueueCluster. Raises nothing but CancelledError."""
-        answer = await self.answer(cluster)
+    async def read(self, cluster: KueueObject, needs: JobNeeds = NO_NEEDS) -> WorkerFacts:
+        """Return the queues on the worker of a MultiKueueCluster, and what it has of `needs`.
+
+        Raises nothing but CancelledError.
+        """
+        answer = await self.answer(cluster, partial(self._read_all, needs))
         if isinstance(answer, Problem):
             return WorkerFacts(problem=answer)
         return (
@@ -52,6 +63,16 @@ class QueueReader(WorkerReader[WorkerFacts]):
         """Return the queues on the worker of a cluster, listed or not. Raises nothing but CancelledError."""
         answer = await self.answer_by(cluster, lambda: source)
         return WorkerFacts(problem=answer.why) if isinstance(answer, Problem) else answer
+
+    async def _read_all(
+        self, needs: JobNeeds, client: Client, login: WorkerLogin, resources: Sequence[Resource]
+    ) -> WorkerFacts:
+        """Read the queues first: what jobs need beside them takes no answer about the queues away."""
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        facts = await self.read_objects(client, login, resources)
+        left = self.connector.timeout * NEEDS_FRACTION - (clock() - began)
+        return replace(facts, jobs=await self._needs.read(client, login.version, needs, left))
 
     async def read_objects(
         self, client: Client, login: WorkerLogin, resources: Sequence[Resource]

@@ -7,7 +7,7 @@ Secret, a plugin or a worker. A worker that does not answer delays no other.
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import ClassVar, Final, Generic, Self, TypeVar
 
 import structlog
@@ -33,6 +33,8 @@ from placement_ac.workers.limiter import ProbeLimiter
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+ReadObjects = Callable[[Client, WorkerLogin, Sequence[Resource]], Awaitable[T]]
+"""Returns what is to be read of a worker, as `WorkerReader.read_objects`."""
 
 DISCOVERY_SECONDS: Final = 600.0
 """How long the versions in which a worker serves the kinds are cached."""
@@ -75,18 +77,25 @@ class WorkerReader(ABC, Generic[T]):
     async def read_objects(self, client: Client, login: WorkerLogin, resources: Sequence[Resource]) -> T:
         """Return what is to be read of a worker that serves `kinds`. Raises ApiError, WorkerError."""
 
-    async def answer(self, cluster: KueueObject) -> T | Problem:
-        """Return what the worker of a MultiKueueCluster has. Raises nothing but CancelledError."""
-        return await self.answer_by(cluster.meta.name, lambda: source_of(cluster))
+    async def answer(self, cluster: KueueObject, read: ReadObjects[T] | None = None) -> T | Problem:
+        """Return what the worker of a MultiKueueCluster has. Raises nothing but CancelledError.
 
-    async def answer_by(self, name: str, get_source: Callable[[], CredentialSource]) -> T | Problem:
+        `read`: in place of `read_objects`.
+        """
+        return await self.answer_by(cluster.meta.name, lambda: source_of(cluster), read)
+
+    async def answer_by(
+        self, name: str, get_source: Callable[[], CredentialSource], read: ReadObjects[T] | None = None
+    ) -> T | Problem:
         """Return the same of the worker whose credentials `get_source` names; `name` is for the log."""
         try:
             async with self.limiter.slot(name):
                 deadline = self.connector.deadline()
                 credential = await self.connector.get_credential(get_source(), deadline)
                 login = await self.connector.login(credential, deadline)
-                value = await self.connector.within(deadline, self._query(login), "the worker did not answer")
+                value = await self.connector.within(
+                    deadline, self._query(login, read), "the worker did not answer"
+                )
         except HubForbidden as why:
             return HubRefusal(name, str(why))
         except WorkerError as why:
@@ -99,10 +108,11 @@ class WorkerReader(ABC, Generic[T]):
         self._logged.ended(name)
         return value
 
-    async def _query(self, login: WorkerLogin) -> T:
+    async def _query(self, login: WorkerLogin, read: ReadObjects[T] | None) -> T:
         try:
             async with self.connector.client(login, self.total_bytes) as client:
-                return await self.read_objects(client, login, await self._resources(client, login))
+                resources = await self._resources(client, login)
+                return await (read or self.read_objects)(client, login, resources)
         except ApiError as error:
             if error.status == 404:  # what it serves may have changed
                 self._served.pop(login.version, None)

@@ -23,6 +23,7 @@ from placement_ac.core.api.constants import (
     TAINT_UNREACHABLE,
 )
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.maintenance.window import MaintenanceWindow
@@ -391,7 +392,7 @@ class World:
         token = jwt(cluster, issued, valid.total_seconds() / 3600)
         self.hub.put(secret(f"multikueue-{cluster}", kubeconfig(token)))
 
-    async def _read_queues(self, cluster: KueueObject) -> WorkerFacts:
+    async def _read_queues(self, cluster: KueueObject, _: JobNeeds) -> WorkerFacts:
         """Read a worker's queues, as `workers.queues` does."""
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]

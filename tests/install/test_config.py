@@ -277,6 +277,7 @@ MODES: dict[str, dict[str, Any]] = {
         "credentials_form": "cluster-profile",
     },
     "overlays/dispatcher": {"dispatcher": True},
+    "overlays/give-up": {"give_up": True},
     "overlays/monitoring": {},
     "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
     "overlays/probe": {"credentials_probe": True},
@@ -370,6 +371,7 @@ COMPONENT_OF = {
     "-cluster-profile": "cluster-profile",
     "-probe": "probe",
     "-scores": "scores",
+    "-give-up": "give-up",
     "-worker-setup": "worker-setup",
 }
 

@@ -111,8 +111,24 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     assert NOT_READ not in table
 
 
+def test_a_job_does_not_go_where_another_one_has_its_name(there: Stage, run: Run) -> None:
+    with Admin(there.fleet.login("c")) as worker:
+        worker.apply(hub_job("large", "default", "another-queue"))
+        there.submit("large", requests={GPU: "16"})
+        why = "had another Job default/large: rename or delete one of the two"
+        soon(lambda: f"1 {why} (NameConflict)" in entry(there, "large")[1])
+        assert rows(explained(run, "large", "--workers"))["c"] == ("NameConflict", why, None, "known")
+        assert there.nominations("large") == []
+        worker.delete(JOB.at("v1"), "large", "default")
+    there.until_runs("large", "c")
+
+
 def test_a_job_that_waits_beside_one_of_the_same_name_says_so(there: Stage, run: Run) -> None:
-    """Kueue admits its copy beside the other Job, records nothing, and the job never runs (issue 12404)."""
+    """Kueue admits its copy beside the other Job, records nothing, and the job never runs (issue 12404).
+
+    The worker does not let the dispatcher list its Jobs.
+    """
+    there.fleet.hubs["c"].faults.add("GET", "/batch/v1/jobs$", status=403, body={}, times=100)
     with Admin(there.fleet.login("c")) as worker:
         worker.apply(hub_job("large", "default", "another-queue"))
         there.submit("large", requests={GPU: "16"})

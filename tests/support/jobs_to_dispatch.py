@@ -24,15 +24,22 @@ def raw_job(
     annotations: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
     pods: tuple[Raw, ...] = (),
+    owner: tuple[str, str, str] | None = None,
     **rest: Any,
 ) -> Raw:
-    """A Workload with these annotations and labels, and a podSet for each Pod template in `pods`."""
+    """A Workload with these annotations and labels, and a podSet for each Pod template in `pods`.
+
+    `owner`: apiVersion, kind and name of its job.
+    """
     raw: Raw = workload(name, **rest)
     raw["spec"] |= {
         "queueName": queue,
         "podSets": [{"name": f"p{n}", "template": t} for n, t in enumerate(pods)],
     }
     raw["metadata"] |= {"annotations": dict(annotations or {}), "labels": dict(labels or {})}
+    if owner:
+        version, kind, called = owner
+        raw["metadata"]["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": called}]
     return raw
 
 

@@ -88,6 +88,9 @@ labels:
 {{- if .Values.scores.enabled }}
 - {name: PLACEMENT_AC_REPORT_SCORES, value: "true"}
 {{- end }}
+{{- if .Values.giveUp.enabled }}
+- {name: PLACEMENT_AC_GIVE_UP, value: "true"}
+{{- end }}
 {{- with .Values.credentials.form }}
 - {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}
 {{- end }}

@@ -47,7 +47,7 @@ from placement_ac.core.api.fields import (
     get_value,
     parse_time,
 )
-from placement_ac.core.api.job_spec import job_spec
+from placement_ac.core.api.job_spec import job_spec, owner_of
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.quantities import milli
@@ -72,6 +72,9 @@ ENTRY_BYTES: Final = 100
 _MAINTENANCE_CHARS: Final = 100
 """A cluster's agent may write anything; a time is shorter."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
+_WAITED_ON: Final = re.compile(
+    rf"\b({constants.NO_CLUSTER_FITS}|{constants.NO_CLUSTER_SELECTED}|{constants.NO_CLUSTER_USABLE}): "
+)
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -348,12 +351,35 @@ def workload(raw: Obj) -> objects.Workload:
     )
 
 
-def workload_with_job(raw: Obj) -> objects.Workload:
-    """Read one with what it asks of a cluster, and since when it is nominated."""
-    return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
+def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
+    """Read one with what it asks of a cluster, and since when it is nominated.
+
+    `with_references`: with the objects that its Pods name.
+    """
+    read = workload(raw)
+    name = "" if read.cluster or read.finished else get_str(owner_of(raw), "name")
+    spec = job_spec(raw, with_references=with_references)
+    since = _waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None
+    return replace(read, job=spec, job_name=name, nominated_since=_nominated_since(raw), waits_since=since)
 
 
-def workload_with_identity(raw: Obj) -> objects.Workload:
+def _waits_since(raw: Obj) -> datetime | None:
+    """Return since when a Workload waits: since it was created, evicted, or activated again.
+
+    An eviction because no cluster fits or can be used is not the end of a run: it has waited all the time.
+    """
+    status, _ = validate(schemas.WorkloadStatus, raw, "status")
+    conditions = (status or _readable(raw)).conditions
+    times = [created_at(raw)] + [
+        parse_time(one.last_transition_time)
+        for one in conditions
+        if (one.type == "Evicted" and not _WAITED_ON.search(one.message))
+        or (one.type, one.reason, one.status) == ("Requeued", "Reactivated", "True")
+    ]
+    return max(filter(None, times), default=None)
+
+
+def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:
     """Read one with the wishes of its job, and with what is the same when its owner submits the job again.
 
     That is the namespace and the Pods' specs: names and labels differ from Job to Job.
@@ -361,7 +387,10 @@ def workload_with_identity(raw: Obj) -> objects.Workload:
     podsets = get_list(raw, "spec", "podSets")
     specs = [get_dict(podset, "template", "spec") for podset in podsets]
     digest = hashlib.sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
-    return replace(workload_with_job(raw), same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}")
+    return replace(
+        workload_with_job(raw, with_references=with_references),
+        same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}",
+    )
 
 
 def _nominated_since(raw: Obj) -> datetime | None:
@@ -404,6 +433,9 @@ def managed_cluster(
         server=first.url,
         authority=first.ca_bundle or "",
         labels=dispatch_labels(raw) if with_labels else _NOTHING,
+        taints=tuple(objects.ClusterTaint(taint.key, taint.value, taint.effect) for taint in taints)
+        if with_labels
+        else (),
         maintenance=meta.annotations.get(ANNOTATION_MAINTENANCE, "")[:_MAINTENANCE_CHARS],
         allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )

@@ -11,13 +11,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ANTI_AFFINITY,
     ANNOTATION_CLUSTER_NAMES,
     ANNOTATION_CLUSTER_SELECTOR,
+    ANNOTATION_DATA,
+    ANNOTATION_GIVE_UP,
     ANNOTATION_GROUP,
     ANNOTATION_MOVABLE,
     ANNOTATION_PREFERRED_CLUSTERS,
@@ -26,6 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
+from placement_ac.core.api.references import Reference, references
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -35,6 +38,8 @@ JOB_ANNOTATIONS: Final = (
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
     ANNOTATION_MOVABLE,
+    ANNOTATION_GIVE_UP,
+    ANNOTATION_DATA,
 )
 OUR_ANNOTATIONS: Final = tuple(name for name in JOB_ANNOTATIONS if name.startswith(OUR_DOMAIN))
 _IGNORED_MAX: Final = 5
@@ -65,6 +70,15 @@ NodeTerm = tuple[Requirement, ...]
 """Requirements on a node's labels, of which all must be met."""
 
 
+class Toleration(NamedTuple):
+    """An entry of a Pod's `tolerations`; how long it tolerates is for nodes."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class JobSpec:
     """The wishes of one Workload."""
@@ -85,10 +99,19 @@ class JobSpec:
     """Keys of our domain that nobody reads: annotations that do not exist, and labels."""
     problem: str = ""
     """The limit that it is over, and what to do; it has no other wishes then."""
+    tolerations: tuple[tuple[Toleration, ...], ...] = ()
+    """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
+    references: tuple[Reference, ...] = ()
+    """The objects that its Pods name; read only with the setting that looks for them."""
+    kind: str = ""
+    """The kind of its job, as `Job.v1.batch`; "": it has none, or one without a group, such as a Pod."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
-        return dict(self.annotations).get(name, "").strip()
+        for key, value in self.annotations:
+            if key == name:
+                return value.strip()
+        return ""
 
     @property
     def size(self) -> int:
@@ -109,7 +132,7 @@ NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
-def job_spec(raw: Obj) -> JobSpec:
+def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     podsets = get_list(raw, "spec", "podSets")
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
@@ -120,9 +143,12 @@ def job_spec(raw: Obj) -> JobSpec:
         return _shared(
             JobSpec(
                 queue=queue,
+                kind=_kind(raw),
                 annotations=_annotations(metas),
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+                tolerations=_tolerations(pods),
+                references=references(pods) if with_references else (),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 seconds=_seconds(raw, pods),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
@@ -130,6 +156,32 @@ def job_spec(raw: Obj) -> JobSpec:
         )
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
+
+
+def owner_of(raw: Obj) -> Obj:
+    """Return the ownerReference of a Workload to its job; {}: it has none."""
+    return next(iter(get_list(raw, "metadata", "ownerReferences")), {})
+
+
+def _tolerations(pods: Sequence[Obj]) -> tuple[tuple[Toleration, ...], ...]:
+    podsets = []
+    for pod in pods:
+        given = get_list(pod, "tolerations")
+        _limit("tolerations in a podSet", NAMES_MAX, len(given))
+        found = {
+            Toleration(*(get_str(one, part) for part in ("key", "operator", "value", "effect")))
+            for one in given
+        }
+        _limit_names(chain.from_iterable(found))
+        podsets.append(tuple(sorted(found)))
+    return tuple(podsets) if any(podsets) else ()
+
+
+def _kind(raw: Obj) -> str:
+    owner = owner_of(raw)
+    group, _, version = get_str(owner, "apiVersion").partition("/")
+    kind = f"{get_str(owner, 'kind')}.{version}.{group}"
+    return kind if version and len(kind) <= NAME_CHARS_MAX else ""
 
 
 class _OverLimit(ValueError):

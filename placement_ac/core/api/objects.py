@@ -185,6 +185,10 @@ class Workload:
     """When it was nominated last, or a little later, while it waits; None: `managedFields` does not say."""
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
+    job_name: str = ""
+    """The name of its job; read only for our dispatcher, and while no cluster runs it."""
+    waits_since: datetime | None = None
+    """Since when it waits for a cluster; read only of one that says how long it waits."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
 
@@ -208,6 +212,17 @@ class Workload:
         return f"{self.meta.namespace}/{self.meta.name}"
 
 
+class ClusterTaint(NamedTuple):
+    """A taint of a ManagedCluster."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
+
 @dataclass(frozen=True, slots=True)
 class ManagedCluster:
     """A ManagedCluster: whether OCM can reach it, and where its API server is."""
@@ -225,6 +240,8 @@ class ManagedCluster:
     workers."""
     maintenance: str = ""
     """The annotation that announces its maintenance; "": there is none."""
+    taints: tuple[ClusterTaint, ...] = ()
+    """Read only for our dispatcher and to set up workers."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
 

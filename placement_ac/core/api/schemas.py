@@ -185,6 +185,8 @@ class Taint(ApiModel):
     """An entry of `ManagedCluster.spec.taints`."""
 
     key: str = ""
+    value: str = ""
+    effect: str = ""
 
 
 class ManagedClusterClientConfig(ApiModel):

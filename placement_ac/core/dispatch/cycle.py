@@ -13,9 +13,11 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
+from placement_ac.core.dispatch.filters.name_conflict import has_namesake
+from placement_ac.core.dispatch.filters.taints import disliked
 from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
 from placement_ac.core.dispatch.profiles import Profile
-from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.dispatch.scores import ASKED_BY, SCORES
 from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
 from placement_ac.core.dispatch.shortage import shortage
 from placement_ac.core.inputs.state import ignore_plugin_problem
@@ -85,18 +87,20 @@ class DispatchCycle:
         )
         self._quarantine = self._filters.pop(QUARANTINE)
         self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
+        self._with_others_jobs = [cluster for cluster in clusters if any(cluster.jobs.taken.values())]
         self._known: dict[tuple[object, ...], Refusals] = {}
         """Namespace and wishes of a job → the refusals of the built-in filters.
 
-        For a job that is compared with others, with its uid and the number of nominations before it.
+        For a job that is compared with others, with its uid and the number of nominations before it; for one
+        whose name is taken somewhere, with its uid.
         """
         self._nominations = 0
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        refusals = self.refusals(job, profile)
+        refusals, scores = self.refusals(job, profile), self._counting(job, profile)
         totals = {
-            name: self._total(job, cluster, profile)
+            name: self._total(job, cluster, scores)
             for name, cluster in self._clusters.items()
             if name not in refusals
         }
@@ -142,13 +146,14 @@ class DispatchCycle:
     def compare(self, job: Workload, profile: Profile, name: str) -> Comparison:
         """Compare the cluster that runs the job with the others."""
         refusals, own = self.refusals(job, profile), self._clusters.get(name)
+        scores = self._counting(job, profile)
         rooms = {
             other: self._room(job, cluster)
             for other, cluster in self._clusters.items()
             if other != name and other not in refusals
         }
         have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
-        others = {other: self._total(job, self._clusters[other], profile) for other in have_room}
+        others = {other: self._total(job, self._clusters[other], scores) for other in have_room}
         unknown = frozenset(other for other, room in rooms.items() if room is None)
         if own is None or name in refusals:
             has_room = own is None or refusals[name].filter != CAPACITY
@@ -156,7 +161,7 @@ class DispatchCycle:
         left = own.without(job)
         room = self._room(job, left)
         return Comparison(
-            self._total(job, left, profile), room is None or room >= ROOM_POINTS, others, unknown
+            self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown
         )
 
     def shortage(self, job: Workload) -> tuple[str, str]:
@@ -207,6 +212,8 @@ class DispatchCycle:
         key: tuple[object, ...] = job.meta.namespace, job.job
         if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
+        elif any(has_namesake(job, cluster) for cluster in self._with_others_jobs):
+            key = *key, job.meta.uid
         if key not in self._known:
             self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
@@ -215,10 +222,20 @@ class DispatchCycle:
         """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""
         return self._clusters[name].doubt(job)
 
-    def _total(self, job: Workload, cluster: Cluster, profile: Profile) -> float:
+    def disliked(self, job: Workload, name: str) -> str:
+        """Return why a cluster comes last for the job though it fits; "": it does not."""
+        return disliked(job, self._clusters[name])
+
+    def _counting(self, job: Workload, profile: Profile) -> list[tuple[int, Plugin]]:
+        """Return the scores that count with their weights: not those that the job does not ask for."""
+        weights = profile.weights
+        asked = ((name, weight) for name, weight in weights if name not in ASKED_BY or ASKED_BY[name](job))
+        return [(weight, self._score(name)) for name, weight in asked]
+
+    def _total(self, job: Workload, cluster: Cluster, scores: Sequence[tuple[int, Plugin]]) -> float:
         if cluster.doubt(job):
             return 0.0
-        rated = [(weight, self._score(name).rate(job, cluster)) for name, weight in profile.weights]
+        rated = [(weight, score.rate(job, cluster)) for weight, score in scores]
         counted = [(weight, points) for weight, points in rated if points is not None]
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS

@@ -4,16 +4,20 @@ A cluster, as filters and scores know it. Plugins of third parties get it, too, 
 No I/O, no clock.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_GROUP
-from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.objects import ClusterTaint, Workload
 from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.free_quota import FreeQuota
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 
+_PRICE: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 Group = tuple[str, str]
 """A namespace, and the name of a group of Workloads in it."""
 
@@ -26,6 +30,29 @@ def group_of(workload: Workload) -> Group | None:
     """Return the group that a Workload names; None: it names none."""
     name = workload.job.annotation(ANNOTATION_GROUP)
     return (workload.meta.namespace, name) if name else None
+
+
+class Price(NamedTuple):
+    """A price of a cluster, and the lowest one of the Placement's clusters; None: it is not known."""
+
+    own: float | None
+    lowest: float | None
+
+
+def price_of(text: str) -> float | None:
+    """Return the price that a label or claim has; None: it is no number of 0 or more."""
+    if not _PRICE.fullmatch(text):
+        return None
+    return float(text)
+
+
+class Prices(NamedTuple):
+    """The prices of a cluster."""
+
+    whole: Price
+    per_gpu: Price | None = None
+    """The price for jobs that ask for one of `gpus`; None: the same."""
+    gpus: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -51,6 +78,8 @@ class Cluster:
     """Group → the managed cluster on which the last Workload of it was placed."""
     queue_facts: Mapping[Queue, QueueFacts] | None = None
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
+    jobs: JobFacts = NO_JOB_FACTS
+    """What else is known of the worker."""
     coming: list[Workload] = field(default_factory=list)
     """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
     newcomers: int = 0
@@ -63,6 +92,10 @@ class Cluster:
     """Why it gets no new job; "": it does."""
     tried_by: str | None = None
     """The uid of the job that tries it, if it is quarantined; "": the next one does; None: none may."""
+    taints: tuple[ClusterTaint, ...] = ()
+    """Those of its ManagedCluster that jobs must tolerate."""
+    prices: Prices | None = None
+    """None: it has none."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
 

@@ -6,15 +6,20 @@ Pure. The job goes where the rest of its wishes say, so an event reports them to
 
 from collections.abc import Iterator
 
-from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
+from placement_ac.core.api.constants import ANNOTATION_DATA, ANNOTATION_PREFERRED_CLUSTERS
 from placement_ac.core.api.job_spec import OUR_ANNOTATIONS, JobSpec
 from placement_ac.core.api.label_selector import SelectorError
+from placement_ac.core.api.patience import patience_problem
 from placement_ac.core.api.text import did_you_mean
+from placement_ac.core.dispatch.scores.data import data_sets
 from placement_ac.core.dispatch.scores.preferred import parse_preferences
 
 
-def ignored(job: JobSpec) -> Iterator[str]:
-    """Yield what to correct, for each annotation or label that is ignored."""
+def ignored(job: JobSpec, *, give_up: bool) -> Iterator[str]:
+    """Yield what to correct, for each annotation or label that is ignored.
+
+    `give_up`: whether jobs may be deactivated by their own wish.
+    """
     for key in job.ignored:
         if key in OUR_ANNOTATIONS:
             yield f"make the label {key} an annotation: it is ignored"
@@ -25,3 +30,9 @@ def ignored(job: JobSpec) -> Iterator[str]:
         parse_preferences(job.annotation(ANNOTATION_PREFERRED_CLUSTERS))
     except SelectorError as error:
         yield f"correct the annotation {ANNOTATION_PREFERRED_CLUSTERS}, it is ignored: {error}"
+    try:
+        data_sets(job.annotation(ANNOTATION_DATA))
+    except SelectorError as error:
+        yield f"correct the annotation {ANNOTATION_DATA}, it is ignored: {error}"
+    if problem := patience_problem(job, is_on=give_up):
+        yield problem

@@ -13,7 +13,7 @@ from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, PluginError, 
 from placement_ac.core.dispatch.scores import SCORES
 
 WEIGHT_MAX: Final = 100
-_ALWAYS: Final = {"Preferred": 10, "Sticky": 10}
+_ALWAYS: Final = {"Preferred": 10, "Sticky": 10, "Data": 10}
 """Scores that count in every named profile: they abstain unless a job asks for them."""
 PROFILES: Final[Mapping[str, Mapping[str, int]]] = {
     "ranked": {"Placement": 1} | _ALWAYS,

@@ -19,6 +19,7 @@ from placement_ac.core.api.schemas import (
     validate,
 )
 from placement_ac.core.api.text import shortened
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, JobNeeds
 
 S = TypeVar("S", bound=ApiModel)
 T = TypeVar("T", bound=Conditions)
@@ -63,12 +64,13 @@ class QueueFacts:
 
 
 class WorkloadsThere(NamedTuple):
-    """The uids of a Placement's Workloads on a worker, as the hub knows them."""
+    """The uids of a Placement's Workloads on a worker, as the hub knows them, and what its jobs need."""
 
     running: frozenset[str] = frozenset()
     """Their quota is reserved."""
     waiting: frozenset[str] = frozenset()
     """Those that are nominated there."""
+    needs: JobNeeds = NO_NEEDS
 
 
 NO_WORKLOADS: Final = WorkloadsThere()
@@ -87,6 +89,8 @@ class WorkerFacts:
     """Whether the problem is a field of an object there that is not as Kueue writes it."""
     age: float = 0.0
     """Seconds since the question."""
+    jobs: JobFacts = NO_JOB_FACTS
+    """What the worker has beside the queues, as far as it let us see it."""
 
     @property
     def is_fresh(self) -> bool:
@@ -97,6 +101,11 @@ class WorkerFacts:
     def known(self) -> Mapping[Queue, QueueFacts] | None:
         """The queues; None: they are not known, or were too long ago."""
         return self.queues if self.is_fresh and not self.problem else None
+
+    @property
+    def known_of_jobs(self) -> JobFacts:
+        """What is known of the jobs there beside the queues."""
+        return self.jobs if self.is_fresh and not self.problem else NO_JOB_FACTS
 
 
 def worker_facts(local_queues: Iterable[Obj], cluster_queues: Iterable[Obj]) -> WorkerFacts:

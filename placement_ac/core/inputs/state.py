@@ -19,7 +19,7 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import CapacityProvider, Check, KueueObject, Workload
+from placement_ac.core.api.objects import CapacityProvider, Check, ClusterTaint, KueueObject, Workload
 from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.fitness import Fitness
@@ -141,6 +141,14 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
+    preconditions: frozenset[str] = frozenset()
+    """The kinds of objects that are looked for on workers, by plural."""
+    job_taints: tuple[str, ...] = ()
+    """Keys of ManagedClusters' taints that jobs must tolerate, too; one may end in `*`."""
+    cost_labels: tuple[str, ...] = ()
+    """The label of clusters, or `claim:` and the ClusterClaim, with their price; a second one: per GPU."""
+    gpus: frozenset[str] = frozenset()
+    """The resources that count as GPUs."""
     dispatch_steps: int | None = None
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     moves: MovePolicy | None = None
@@ -149,6 +157,8 @@ class PlacementPolicy:
     """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
     report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
     """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
+    give_up: bool = False
+    """Whether jobs are deactivated that have waited as long as they say themselves."""
     avoid_after_failure: float = 0.0
     """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
@@ -160,6 +170,11 @@ class PlacementPolicy:
     def judges_jobs(self) -> bool:
         """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
         return self.dispatcher or self.moves is not None
+
+    @property
+    def reads_jobs(self) -> bool:
+        """Whether the annotations of jobs matter."""
+        return self.judges_jobs or self.give_up
 
 
 class SinceKind(StrEnum):
@@ -334,6 +349,8 @@ class FleetState:
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Cluster → the labels of its ManagedCluster and, with the prefix `claim:`, its ClusterClaims; only for
     our dispatcher."""
+    taints: Mapping[str, tuple[ClusterTaint, ...]] = field(default_factory=dict)
+    """Cluster → the taints of its ManagedCluster; only for our dispatcher."""
     last_by_group: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Namespace and group of Workloads → the cluster on which the last one of it was placed; only for our
     dispatcher."""
@@ -516,6 +533,8 @@ class Plan:
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota, each with what to correct in it: it is ignored."""
+    give_ups: tuple[tuple[Workload, str], ...] = ()
+    """Workloads that are deactivated by their own wish, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     capacities: tuple[WantedCapacity, ...] = ()

@@ -92,7 +92,7 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadWrite:
-    """A write to the status of a Workload, unless it has changed since it was observed."""
+    """A write to a Workload, unless it has changed since it was observed."""
 
     kind: ClassVar[Kind] = WORKLOAD
     workload: Workload
@@ -120,7 +120,14 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate
+@dataclass(frozen=True, slots=True)
+class Deactivate(WorkloadWrite):
+    """Set `spec.active` to false, by the Workload's own wish."""
+
+    why: str
+
+
+Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate | Deactivate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -187,6 +194,7 @@ def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
         tuple(_conditions(others, wanted.verdicts, snapshot)),
         tuple(_check_states(snapshot, wanted.check_state_updates)),
         tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
+        tuple(Deactivate(workload, why) for workload, why in wanted.give_ups),
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from placement_ac.core.api.constants import READABLE_SOURCES
+from placement_ac.core.inputs.job_facts import NO_NEEDS, JobNeeds, job_needs
 from placement_ac.core.inputs.queue_facts import WorkloadsThere
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
@@ -44,16 +45,36 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
     )
 
 
-def is_awaited(snapshot: Snapshot, name: str) -> bool:
-    """Whether a worker has not answered lately, and its answer is worth a short wait."""
-    return not _has_answered(snapshot, name) and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+def needs_of(snapshot: Snapshot) -> JobNeeds:
+    """Return what the jobs of a snapshot need of a worker beside its queues."""
+    return job_needs(snapshot.workloads, snapshot.policy.preconditions)
 
 
-def fact_questions(snapshot: Snapshot, names: Collection[str]) -> FactQuestions:
-    """Return which of these MultiKueueClusters are to be asked now, and when to look again."""
+def not_asked_enough(snapshot: Snapshot) -> frozenset[str]:
+    """Return the MultiKueueClusters whose last answer was about fewer objects than jobs need now."""
+    if not snapshot.policy.preconditions:
+        return frozenset()
+    needed, facts = needs_of(snapshot).objects, snapshot.fleet.queue_facts
+    return frozenset(name for name, one in facts.items() if not needed <= one.then.needs.objects)
+
+
+def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bool:
+    """Whether a worker has not answered lately, and its answer is worth a short wait.
+
+    `again`: those of whose answers some do not count.
+    """
+    has_answered = name not in again and _has_answered(snapshot, name)
+    return not has_answered and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+
+
+def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection[str] = ()) -> FactQuestions:
+    """Return which of these MultiKueueClusters are to be asked now, and when to look again.
+
+    `again`: those of whose answers some do not count.
+    """
     ask, lasting, waits = [], [], []
     for name in sorted(names):
-        if not _has_answered(snapshot, name):
+        if name in again or not _has_answered(snapshot, name):
             ask.append(name)
             lasting.append(_since(name))
             waits.append(FACTS_WAIT_SECONDS - snapshot.age(lasting[-1]))
@@ -65,14 +86,15 @@ def fact_questions(snapshot: Snapshot, names: Collection[str]) -> FactQuestions:
 
 
 def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
-    """Return MultiKueueCluster → the Workloads that it runs, and those that wait for it."""
+    """Return MultiKueueCluster → the Workloads that it runs, those that wait for it, and what jobs need."""
     running: dict[str, set[str]] = {name: set() for name in names}
     waiting: dict[str, set[str]] = {name: set() for name in names}
     for workload in snapshot.workloads if names else ():
         for name in (workload.cluster,) if workload.cluster else workload.nominated:
             if name in running:
                 (running if workload.cluster else waiting)[name].add(workload.meta.uid)
-    return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name])) for name in names}
+    needs = needs_of(snapshot) if names else NO_NEEDS
+    return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name]), needs) for name in names}
 
 
 def _has_answered(snapshot: Snapshot, name: str) -> bool:

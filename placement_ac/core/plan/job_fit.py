@@ -5,18 +5,24 @@ Pure. It narrows what the Placement authorises, and never widens it. A nominatio
 the Workload is placed or evicted, or the cluster leaves: only the drain takes one back.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
-from placement_ac.core.api.objects import Check, Workload
+from placement_ac.core.api.objects import Check, ClusterTaint, Workload
 from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
-from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.dispatch.facts import Cluster, Price, Prices, price_of
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
-from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, askable_workers, is_awaited
+from placement_ac.core.plan.fact_questions import (
+    FACTS_WAIT_SECONDS,
+    askable_workers,
+    is_awaited,
+    not_asked_enough,
+)
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
 
@@ -30,7 +36,10 @@ class JobFit:
         self._default = default_profile(snapshot)[0]
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
+        self._tainted = any(cluster.taints for cluster in clusters)
         self._cluster_of = {entry.name: entry.cluster for entry in targets.to_list}
+        self.asked_again = not_asked_enough(snapshot)
+        """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
         undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
         self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
@@ -72,7 +81,7 @@ class JobFit:
 
     def awaits(self, names: Collection[str]) -> bool:
         """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return any(is_awaited(self._snapshot, name) for name in names)
+        return any(is_awaited(self._snapshot, name, self.asked_again) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
@@ -91,8 +100,9 @@ class JobFit:
         fleet, cluster = self._snapshot.fleet, self._cluster_of[name]
         if cluster in fleet.maintenance and workload.movable and self._snapshot.policy.moves:
             return "its maintenance is announced, so the job would be moved away again"
-        until = fleet.avoided.get(workload.meta.uid, {}).get(cluster)
-        return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}" if until else ""
+        if until := fleet.avoided.get(workload.meta.uid, {}).get(cluster):
+            return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}"
+        return self._cycle.disliked(workload, name) if self._tainted else ""
 
     def doubt(self, workload: Workload, name: str) -> str:
         """Return why a MultiKueueCluster that fits the Workload comes last for it; "": it does not."""
@@ -144,6 +154,7 @@ def job_fit(snapshot: Snapshot, targets: TargetClusters) -> JobFit | None:
 def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     """Yield the clusters to which jobs may be sent, in the Placement's order, with what is known of them."""
     running, waiting = targets.workloads.running, targets.workloads.waiting
+    prices = _prices(snapshot, [entry.cluster for entry in targets.to_list])
     for rank, entry in enumerate(targets.to_list):
         labels = MappingProxyType(snapshot.fleet.labels.get(entry.cluster, {}))
         window = snapshot.fleet.maintenance.get(entry.cluster)
@@ -163,7 +174,36 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
             quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
             tried_by=_tried_by(snapshot, entry.cluster, run, wait),
+            taints=_taints(snapshot, entry.cluster),
+            prices=prices.get(entry.cluster),
         )
+
+
+def _taints(snapshot: Snapshot, cluster: str) -> tuple[ClusterTaint, ...]:
+    """Return the taints of a cluster that jobs must tolerate: a key of the setting may end in `*`."""
+    exact, prefixes = set[str](), tuple[str, ...]()
+    for key in snapshot.policy.job_taints:
+        if key.endswith("*"):
+            prefixes += (key[:-1],)
+        else:
+            exact.add(key)
+    taints = snapshot.fleet.taints.get(cluster, ()) if snapshot.policy.job_taints else ()
+    return tuple(taint for taint in taints if taint.key in exact or taint.key.startswith(prefixes))
+
+
+def _prices(snapshot: Snapshot, clusters: Sequence[str]) -> Mapping[str, Prices]:
+    """Return cluster → its prices; none without the setting."""
+    policy, labels = snapshot.policy, snapshot.fleet.labels
+    columns = [
+        {cluster: price_of(labels.get(cluster, {}).get(key, "")) for cluster in clusters}
+        for key in policy.cost_labels
+    ]
+    lowest = [min((price for price in one.values() if price is not None), default=None) for one in columns]
+    found = {}
+    for cluster in clusters if columns else ():
+        whole, *per_gpu = (Price(one[cluster], least) for one, least in zip(columns, lowest, strict=True))
+        found[cluster] = Prices(whole, next(iter(per_gpu), None), policy.gpus)
+    return found
 
 
 def _tried_by(
@@ -180,15 +220,16 @@ def _tried_by(
 
 def _facts(
     snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, list[Workload], int]:
-    """Return the queues of a worker, if they are known, the Workloads there that take more of them,
-    and how many came since.
+) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], int]:
+    """Return the queues of a worker, if they are known, what else is known of it, the Workloads there that
+    take more of the queues, and how many came since.
     """
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, [], 0
+        return None, NO_JOB_FACTS, [], 0
     came = [w for w in running if w.meta.uid not in facts.then.running]
-    return facts.known, [*waiting, *came], sum(w.meta.uid not in facts.then.waiting for w in waiting)
+    new = sum(w.meta.uid not in facts.then.waiting for w in waiting)
+    return facts.known, facts.known_of_jobs, [*waiting, *came], new
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:

@@ -19,6 +19,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_NOT_FOUND,
 )
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.patience import patience_problem
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
@@ -41,6 +42,7 @@ from placement_ac.core.plan.event_intents import (
     maintenance_events,
     unusable_clusters,
 )
+from placement_ac.core.plan.giving_up import GiveUps, give_ups
 from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import nominate
@@ -105,6 +107,8 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     moves = Moving() if paused else moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects))
     if objects.config and moves.plan.record:
         objects = objects._replace(config=objects.config._replace(moves=moves.plan.record))
+    unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
+    giving_up = GiveUps() if paused else give_ups(snapshot, targets, unfit)
     context = AnswerContext(
         verdict,
         ready,
@@ -137,8 +141,9 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
             moves,
         ),
     )
+    gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
-    waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
+    waits = (next_probe, giving_up.requeue_after, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,
@@ -153,19 +158,20 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         prepared=objects.prepared,
         to_provision=provisioned.clusters,
         retained=retained.names,
-        check_state_updates=answers.updates,
+        check_state_updates=tuple(one for one in answers.updates if one.workload.meta.uid not in gone),
         held=held_workloads(snapshot, context),
-        nominations=nominations.nominations,
+        nominations=tuple(pair for pair in nominations.nominations if pair[0].meta.uid not in gone),
+        give_ups=giving_up.workloads,
         moves=moves.plan.begun,
         moves_left=moves.plan.left,
         unfit=nominations.unfit,
-        ignored=tuple(_ignored(targets, fit)) if fit else (),
+        ignored=tuple(_ignored(snapshot, targets, fit)),
         refusals=nominations.refusals,
         ask_for_copies=tuple(
             dict.fromkeys(
                 (
                     *(*drain.ask_for_copies, *withdrawals.ask_for_copies),
-                    *(*nominations.ask_for_copies, *moves.plan.ask_for_copies),
+                    *(*nominations.ask_for_copies, *moves.plan.ask_for_copies, *giving_up.ask_for_copies),
                 )
             )
         ),
@@ -217,11 +223,20 @@ def _capacity(
     )
 
 
-def _ignored(targets: TargetClusters, fit: JobFit) -> Iterator[tuple[Workload, str]]:
+def _ignored(
+    snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None
+) -> Iterator[tuple[Workload, str]]:
+    give_up = snapshot.policy.give_up
+    if fit is None and not give_up:
+        return
     for workload in targets.workloads.undecided:
-        judged = workload.has_quota and workload.active and not fit.defers(workload)
-        if judged and (problems := [*ignored(workload.job)]):
-            yield workload, "; ".join(problems)
+        if not (workload.has_quota and workload.active) or (fit and fit.defers(workload)):
+            continue
+        problems = (
+            [*ignored(workload.job, give_up=give_up)] if fit else [patience_problem(workload.job, is_on=True)]
+        )
+        if text := "; ".join(filter(None, problems)):
+            yield workload, text
 
 
 def keeps_objects(verdict: Verdict) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, MOVED_FROM, OUR_CONTROLLER, WORKLOAD, Kind
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
@@ -136,7 +137,7 @@ class MovingFleet:
             elif left:
                 self.others_evicted.add(name)
 
-    async def _read_queues(self, cluster: KueueObject) -> WorkerFacts:
+    async def _read_queues(self, cluster: KueueObject, _: JobNeeds) -> WorkerFacts:
         """Read a worker's queues, as `workers.queues` does."""
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]

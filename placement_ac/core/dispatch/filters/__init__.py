@@ -15,10 +15,14 @@ from placement_ac.core.dispatch.filters.anti_affinity import anti_affinity, keep
 from placement_ac.core.dispatch.filters.capacity import capacity
 from placement_ac.core.dispatch.filters.cluster_affinity import cluster_affinity
 from placement_ac.core.dispatch.filters.cluster_names import cluster_names
+from placement_ac.core.dispatch.filters.framework import framework
 from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.maintenance import maintenance
+from placement_ac.core.dispatch.filters.name_conflict import name_conflict
 from placement_ac.core.dispatch.filters.node_labels import node_labels
+from placement_ac.core.dispatch.filters.preconditions import preconditions
 from placement_ac.core.dispatch.filters.quarantine import quarantine
+from placement_ac.core.dispatch.filters.taints import taints
 
 
 def _never(_: Workload) -> bool:
@@ -31,7 +35,7 @@ class Filter:
 
     refuse: Callable[[Workload, Cluster], str | None]
     reads_queues: bool = False
-    """Whether it reads the queues of the worker, which are asked for."""
+    """Whether it reads the worker, which is asked for its queues and what jobs need beside them."""
     compares: Callable[[Workload], bool] = _never
     """Whether it compares the job with others: then each nomination may change its answer, and costs more."""
 
@@ -48,7 +52,11 @@ FILTERS: Final[dict[str, Filter]] = {
     "ClusterNames": Filter(cluster_names),
     "ClusterAffinity": Filter(cluster_affinity),
     "NodeLabels": Filter(node_labels),
+    "Taints": Filter(taints),
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
+    "Framework": Filter(framework, reads_queues=True),
+    "NameConflict": Filter(name_conflict, reads_queues=True),
+    "Preconditions": Filter(preconditions, reads_queues=True),
     CAPACITY: Filter(capacity, reads_queues=True),
     QUARANTINE: Filter(quarantine),
 }

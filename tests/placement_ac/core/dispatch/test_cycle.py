@@ -10,6 +10,7 @@ from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.inputs.job_facts import JobFacts
 from tests.support.jobs_to_dispatch import DOMAIN, GPU, cluster, gpu_pods, job, queues
 
 RANKED, SPREAD = parse_profile("ranked"), parse_profile("spread")
@@ -80,6 +81,8 @@ def test_the_points_of_a_cluster() -> None:
         "Sticky": None,
         "Waiting": 100,
         "Headroom": None,
+        "Data": None,
+        "Cost": None,
     }
 
 
@@ -114,6 +117,13 @@ def test_headroom_counts_the_jobs_of_this_cycle(sizes: Sequence[int], places: li
         cycle.nominated(one, best)
         found += best
     assert found == places
+
+
+def test_of_equal_jobs_the_one_whose_name_is_taken_goes_elsewhere() -> None:
+    taken = JobFacts(taken={"Job.v1.batch": frozenset({("default", "train")})})
+    cycle = DispatchCycle([cluster("a", jobs=taken), cluster("b", 1, 2)])
+    jobs = [job(f"w-{name}", owner=("batch/v1", "Job", name)) for name in ("other", "train", "other")]
+    assert [cycle.rank(one, RANKED).order for one in jobs] == [("p-a", "p-b"), ("p-b",), ("p-a", "p-b")]
 
 
 def test_facts_matter_where_no_other_filter_refuses() -> None:

@@ -13,7 +13,7 @@ from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.inputs.queue_facts import worker_facts
-from tests.support.jobs_to_dispatch import GPU, QUEUE, cluster, gpu_pods, job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, QUEUE, cluster, gpu_pods, job
 
 ODD = (
     *(None, 0, 1, -1, -2, 2**31, 2**63, 2**64, 10**30, 10**400, -(10**400), 1.5, -0.5),
@@ -44,7 +44,8 @@ def test_a_score_that_fails_abstains(name: str, monkeypatch: pytest.MonkeyPatch)
     problems: list[str] = []
     cycle = DispatchCycle([cluster()], report=lambda plugin, _: problems.append(plugin))
     others = "Pack=1" if name == "Placement" else "Placement=1"
-    ranking = cycle.rank(job(), parse_profile(f"{others},{name}=100"))
+    asks = dict.fromkeys((f"{DOMAIN}/{key}" for key in ("preferred-clusters", "group", "data")), "x")
+    ranking = cycle.rank(job(annotations=asks), parse_profile(f"{others},{name}=100"))
     assert ranking.totals == {"p-a": 0.0 if name == "Placement" else 100.0}
     assert problems == [name]
 

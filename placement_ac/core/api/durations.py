@@ -1,0 +1,19 @@
+"""
+Durations as Go writes them: `90s`, `1m30s`, `2h`. Pure.
+"""
+
+import re
+from typing import Final
+
+UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+"""Unit → its seconds."""
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
+_DURATION: Final = re.compile(rf"({_PART.pattern})+")
+DURATION_FORM: Final = "a duration is like 90s, 5m or 1h30m"
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a duration; None: it is none."""
+    if not _DURATION.fullmatch(text):
+        return None
+    return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))

@@ -1,0 +1,53 @@
+"""
+Taints: only the clusters whose taints the job's Pods tolerate, of those taints that `--job-taints` names.
+
+Reads the tolerations of the podSets, and the taints of the ManagedCluster. For OCM, taints decide which
+clusters a Placement selects; here, which jobs go to one that it selected although it is tainted. A Pod cannot
+name OCM's effects: NoSelect and NoSelectIfNew count as NoSchedule, PreferNoSelect as PreferNoSchedule, which
+refuses no cluster. The job must tolerate a taint in each of its podSets.
+"""
+
+from typing import Final
+
+from placement_ac.core.api.job_spec import Toleration
+from placement_ac.core.api.objects import ClusterTaint, Workload
+from placement_ac.core.dispatch.facts import Cluster
+
+_EFFECTS: Final = {
+    "NoSelect": "NoSchedule",
+    "NoSelectIfNew": "NoSchedule",
+    "PreferNoSelect": "PreferNoSchedule",
+}
+"""OCM's effect → that of a Pod's toleration."""
+_PREFERS: Final = "PreferNoSelect"
+
+
+def taints(job: Workload, cluster: Cluster) -> str | None:
+    """Refuse a cluster with a taint that the job does not tolerate."""
+    for taint in cluster.taints:
+        if taint.effect != _PREFERS and not _tolerates(job, taint):
+            return f"had the taint {taint}: tolerate it in each Pod template to go there"
+    return None
+
+
+def disliked(job: Workload, cluster: Cluster) -> str:
+    """Return why a cluster comes last for the job: a taint PreferNoSelect; "": it does not."""
+    for taint in cluster.taints:
+        if taint.effect == _PREFERS and not _tolerates(job, taint):
+            return f"it has the taint {taint}"
+    return ""
+
+
+def _tolerates(job: Workload, taint: ClusterTaint) -> bool:
+    podsets = job.job.tolerations
+    return bool(podsets) and all(any(_matches(one, taint) for one in podset) for podset in podsets)
+
+
+def _matches(toleration: Toleration, taint: ClusterTaint) -> bool:
+    """Kubernetes: an empty key with `Exists` matches all, an empty effect each effect."""
+    if toleration.effect not in ("", _EFFECTS.get(taint.effect, taint.effect)):
+        return False
+    if toleration.operator == "Exists":
+        return toleration.key in ("", taint.key)
+    is_equal = (toleration.key, toleration.value) == (taint.key, taint.value)
+    return toleration.operator in ("", "Equal") and is_equal

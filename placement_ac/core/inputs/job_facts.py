@@ -1,0 +1,120 @@
+"""
+What jobs need of a worker beside quota, and what is known of it: kinds, names that are taken, and objects.
+
+Pure. Kinds are written as in Kueue's multiKueue.externalFrameworks, `Kind.version.group`.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import Final, NamedTuple
+
+from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE, SECRET, Kind, Resource
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.inputs.rights import ExternalFramework, parse_external
+
+KINDS_MAX: Final = 16
+"""So many kinds of jobs are looked for on a worker; Kueue has 18, and sends 16."""
+
+OBJECTS_MAX: Final = 64
+"""So many objects are looked for on a worker, those of the first Workloads by name."""
+NAMESPACES: Final = "namespaces"
+PRECONDITIONS: Final[Mapping[str, Kind]] = {
+    NAMESPACES: NAMESPACE,
+    "configmaps": CONFIG_MAP,
+    "persistentvolumeclaims": Kind("", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("v1",)),
+    "resourceclaimtemplates": Kind(
+        "resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", True, ("v1", "v1beta1")
+    ),
+    "secrets": SECRET,
+    "serviceaccounts": Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",)),
+}
+"""The kinds of objects that may be looked for on workers, by plural."""
+
+
+class NeededObject(NamedTuple):
+    """An object that a job needs on its cluster."""
+
+    plural: str
+    namespace: str
+    """"" for a namespace."""
+    name: str
+
+    @property
+    def kind(self) -> str:
+        return PRECONDITIONS[self.plural].kind
+
+
+JobId = tuple[str, str]
+"""The namespace and the name of a job."""
+
+
+class JobNeeds(NamedTuple):
+    """What the jobs of a Placement need."""
+
+    kinds: frozenset[str] = frozenset()
+    """The kinds of its unfinished jobs."""
+    waiting: frozenset[str] = frozenset()
+    """Those of them of which a job waits."""
+    objects: frozenset[NeededObject] = frozenset()
+    """What the waiting jobs name, of the kinds in the settings."""
+
+    def union(self, other: "JobNeeds") -> "JobNeeds":
+        """Return what is needed by either."""
+        return JobNeeds(self.kinds | other.kinds, self.waiting | other.waiting, self.objects | other.objects)
+
+
+NO_NEEDS: Final = JobNeeds()
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What a worker has of it; whatever is not here is not known."""
+
+    served: Mapping[str, bool] = field(default_factory=dict)
+    """Kind → whether the worker serves it, in that version."""
+    taken: Mapping[str, frozenset[JobId]] = field(default_factory=dict)
+    """Kind → the jobs there that no MultiKueue has sent."""
+    missing: frozenset[NeededObject] = frozenset()
+    """Those of the needed objects that are not there."""
+
+
+NO_JOB_FACTS: Final = JobFacts()
+
+
+def objects_of(workload: Workload) -> Iterator[NeededObject]:
+    """Yield what a job needs: its namespace, and the objects that its Pods name."""
+    namespace = workload.meta.namespace
+    yield NeededObject(NAMESPACES, "", namespace)
+    for plural, name in workload.job.references:
+        yield NeededObject(plural, namespace, name)
+
+
+def job_needs(workloads: Iterable[Workload], preconditions: Collection[str] = ()) -> JobNeeds:
+    """Return what these Workloads need; of kinds, the first by name. `preconditions`: kinds of objects."""
+    workloads = tuple(workloads)
+    kinds = {workload.job.kind for workload in workloads}
+    waiting = frozenset(workload.job.kind for workload in workloads if not workload.cluster)
+    readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
+    return JobNeeds(frozenset(readable), waiting.intersection(readable), _objects(workloads, preconditions))
+
+
+def _objects(workloads: Iterable[Workload], preconditions: Collection[str]) -> frozenset[NeededObject]:
+    if not preconditions:
+        return frozenset()
+    waiting = (workload for workload in workloads if not workload.cluster and workload.has_quota)
+    found = (one for workload in waiting for one in objects_of(workload) if one.plural in preconditions)
+    return frozenset(islice(dict.fromkeys(found), OBJECTS_MAX))
+
+
+@lru_cache(maxsize=64)
+def resource_of(kind: str) -> Resource | None:
+    """Return the resource of a kind, its plural guessed; None: it is none of a job, or of the core group.
+
+    Anybody who may create a Workload writes its owner: only what has a kind's form becomes part of a path.
+    """
+    parsed = parse_external(kind)
+    if not isinstance(parsed, ExternalFramework):
+        return None
+    return Kind(parsed.group, parsed.kind, parsed.plural, True, (parsed.version,)).at(parsed.version)

@@ -1,0 +1,183 @@
+"""
+Reads what jobs need of a worker beside its queues: whether it serves their kinds, and which names are taken.
+
+Whatever cannot be read is not known, and is no problem of the worker: the filters abstain then. Answers are
+cached, as they seldom change.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from cachetools import TTLCache
+
+from placement_ac.core.api.constants import LABEL_WORKLOAD, Resource
+from placement_ac.core.api.errors import ApiError, NotFound, TooLarge
+from placement_ac.core.api.fields import get_list, get_str, key_of
+from placement_ac.core.inputs.job_facts import (
+    NO_NEEDS,
+    OBJECTS_MAX,
+    PRECONDITIONS,
+    JobFacts,
+    JobId,
+    JobNeeds,
+    NeededObject,
+    resource_of,
+)
+from placement_ac.kube.client import PAGE_SIZE, Client, gather_all
+from placement_ac.workers.connector import MAX_CACHED, Version
+
+KINDS_SECONDS: Final = 120.0
+"""How long it is known whether a worker serves a kind, or does not let us see it."""
+NAMES_SECONDS: Final = 10.0
+"""How long the names are known that are taken there: several Placements may ask."""
+OBJECTS_SECONDS: Final = 30.0
+"""How long it is known whether an object is there."""
+OBJECTS_AT_ONCE: Final = 8
+NAMES_MAX: Final = 2000
+"""Of more jobs of a kind that no MultiKueue has sent, no name is known."""
+
+
+_PLURAL: Final = re.compile(r"[a-z0-9-]{1,253}")
+"""A subresource has a slash."""
+
+
+class _Served(NamedTuple):
+    """Whether a worker serves a kind; None: it is not known. `plural`: its name in paths."""
+
+    served: bool | None
+    plural: str = ""
+
+
+class NeedsReader:
+    """Reads workers, with a client for each question."""
+
+    def __init__(self) -> None:
+        self._served: TTLCache[tuple[Version, str], _Served] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
+        self._refused: TTLCache[tuple[Version, str], bool] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
+        """Kinds that a worker does not let us list."""
+        self._there: TTLCache[tuple[Version, NeededObject], bool | None] = TTLCache(
+            OBJECTS_MAX * MAX_CACHED, OBJECTS_SECONDS
+        )
+        """Whether a worker has an object; None: it does not let us see."""
+        self._taken: TTLCache[tuple[Version, str], frozenset[JobId]] = TTLCache(
+            16 * MAX_CACHED, NAMES_SECONDS
+        )
+
+    async def read(self, client: Client, version: Version, needs: JobNeeds, seconds: float) -> JobFacts:
+        """Return what a worker has of `needs`, as far as it answers in time; `version`: of the credentials.
+
+        Raises nothing but CancelledError.
+        """
+        found: dict[str, _Served] = {}
+        taken: dict[str, frozenset[JobId]] = {}
+        if needs != NO_NEEDS and seconds > 0:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._read_kinds(client, version, needs, found)
+                    await self._read_names(client, version, _served(needs.waiting, found), taken)
+                    await self._look_for(client, version, needs.objects)
+            except (TimeoutError, ApiError):
+                pass  # the rest is not known
+        served = {kind: one.served for kind, one in found.items() if one.served is not None}
+        missing = (one for one in needs.objects if self._there.get((version, one)) is False)
+        return JobFacts(served, taken, frozenset(missing))
+
+    async def _look_for(self, client: Client, version: Version, objects: Iterable[NeededObject]) -> None:
+        """Look for the objects of which nothing is known, a few at a time. Raises ApiError."""
+        unknown = [one for one in sorted(objects) if (version, one) not in self._there]
+        for start in range(0, len(unknown), OBJECTS_AT_ONCE):
+            some = unknown[start : start + OBJECTS_AT_ONCE]
+            answers = await gather_all(_is_there(client, one) for one in some)
+            self._there.update({(version, one): there for one, there in zip(some, answers, strict=True)})
+
+    async def _read_kinds(
+        self, client: Client, version: Version, needs: JobNeeds, found: dict[str, _Served]
+    ) -> None:
+        for kind in sorted(needs.kinds):
+            key = version, kind
+            if key not in self._served:
+                self._served[key] = await _ask_for_kind(client, kind)
+            found[kind] = self._served[key]
+
+    async def _read_names(
+        self,
+        client: Client,
+        version: Version,
+        resources: Iterable[tuple[str, Resource]],
+        taken: dict[str, frozenset[JobId]],
+    ) -> None:
+        for kind, resource in resources:
+            key = version, kind
+            if key not in self._taken and key not in self._refused:
+                try:
+                    self._taken[key] = await _names(client, resource)
+                except ApiError as error:
+                    if not (error.status or isinstance(error, TooLarge)):
+                        raise
+                    self._refused[key] = True
+            if key in self._taken:
+                taken[kind] = self._taken[key]
+
+
+def _served(kinds: Iterable[str], found: dict[str, _Served]) -> list[tuple[str, Resource]]:
+    """Return the resources of these kinds that the worker serves."""
+    named = [(kind, resource_of(kind), found[kind].plural) for kind in sorted(kinds) if kind in found]
+    return [
+        (kind, resource.of._replace(plural=plural).at(resource.version))
+        for kind, resource, plural in named
+        if resource and plural
+    ]
+
+
+async def _ask_for_kind(client: Client, kind: str) -> _Served:
+    """Return whether a worker serves a kind. Raises ApiError without an answer."""
+    resource = resource_of(kind)
+    if resource is None:
+        return _Served(None)
+    try:
+        answer = await client.request("GET", f"/apis/{resource.api_version}")
+    except NotFound:
+        return _Served(False)
+    except ApiError as error:
+        if not error.status:
+            raise
+        return _Served(None)
+    if answer.get("kind") != "APIResourceList":  # another server
+        return _Served(None)
+    names = [
+        get_str(one, "name")
+        for one in get_list(answer, "resources")
+        if get_str(one, "kind") == resource.of.kind and _PLURAL.fullmatch(get_str(one, "name"))
+    ]
+    return _Served(bool(names), names[0] if names else "")
+
+
+async def _is_there(client: Client, wanted: NeededObject) -> bool | None:
+    """Whether an object is there; None: the worker does not let us see. Raises ApiError without an answer."""
+    kind = PRECONDITIONS[wanted.plural]
+    for version in kind.versions:  # it is in each that the worker serves
+        try:
+            if await client.exists(kind.at(version), wanted.name, wanted.namespace or None):
+                return True
+        except ApiError as error:
+            if not error.status:
+                raise
+            return None
+    return False
+
+
+async def _names(client: Client, resource: Resource) -> frozenset[JobId]:
+    """Return the jobs of a kind that no MultiKueue has sent. Raises ApiError."""
+    names: set[JobId] = set()
+    pages = client.pages(resource, limit=PAGE_SIZE, label_selector=f"!{LABEL_WORKLOAD}", metadata_only=True)
+    async for page in pages:
+        if page.kind != "PartialObjectMetadataList":
+            raise TooLarge("a list of another kind")
+        if page.first:
+            names.clear()
+        names.update(map(key_of, page.items))
+        if len(names) > NAMES_MAX:
+            raise TooLarge(f"more than {NAMES_MAX:,} jobs")
+    return frozenset(names)

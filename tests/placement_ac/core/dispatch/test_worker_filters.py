@@ -1,0 +1,124 @@
+"""The filters that read what a worker has beside its queues."""
+
+import pytest
+
+from placement_ac.core.dispatch.filters import FILTERS
+from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject, job_needs
+from tests.support.jobs_to_dispatch import cluster, job
+
+JOB = "Job.v1.batch"
+TRAIN = ("batch/v1", "Job", "train")
+PYTORCH = ("kubeflow.org/v1", "PyTorchJob", "train")
+
+
+@pytest.mark.parametrize(
+    ("owner", "refused"),
+    [
+        pytest.param(PYTORCH, True, id="the kind is not served"),
+        pytest.param(TRAIN, False, id="it is served"),
+        pytest.param(("ray.io/v1", "RayJob", "train"), False, id="it is not known"),
+        pytest.param(("v1", "Pod", "train"), False, id="a Pod has no CRD"),
+        pytest.param(None, False, id="a Workload without a job"),
+    ],
+)
+def test_framework(owner: tuple[str, str, str] | None, refused: bool) -> None:
+    facts = JobFacts(served={"PyTorchJob.v1.kubeflow.org": False, JOB: True})
+    reason = "served no PyTorchJob.v1.kubeflow.org: install its CRD and its controller there"
+    answer = FILTERS["Framework"](job(owner=owner), cluster(jobs=facts))
+    assert answer == (reason if refused else None)
+
+
+@pytest.mark.parametrize(
+    ("owner", "taken", "refused"),
+    [
+        pytest.param(TRAIN, ("default", "train"), True, id="the same name"),
+        pytest.param(TRAIN, ("default", "train-2"), False, id="another name"),
+        pytest.param(TRAIN, ("team-a", "train"), False, id="in another namespace"),
+        pytest.param(PYTORCH, ("default", "train"), False, id="of another kind"),
+        pytest.param(None, ("default", ""), False, id="a Workload without a job"),
+    ],
+)
+def test_name_conflict(owner: tuple[str, str, str] | None, taken: tuple[str, str], refused: bool) -> None:
+    facts = JobFacts(taken={JOB: frozenset({taken})})
+    reason = "had another Job default/train: rename or delete one of the two"
+    answer = FILTERS["NameConflict"](job(owner=owner), cluster(jobs=facts))
+    assert answer == (reason if refused else None)
+
+
+POD = {
+    "spec": {
+        "serviceAccountName": "trainer",
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "volumes": [
+            {"persistentVolumeClaim": {"claimName": "data"}},
+            {"configMap": {"name": "settings"}},
+            {"secret": {"secretName": "maybe", "optional": True}},
+            {
+                "projected": {
+                    "sources": [{"secret": {"name": "projected"}}, {"configMap": {"name": "settings"}}]
+                }
+            },
+        ],
+        "initContainers": [{"env": [{"valueFrom": {"secretKeyRef": {"name": "key"}}}]}],
+        "containers": [
+            {"envFrom": [{"configMapRef": {"name": "from"}}, {"secretRef": {"name": "x", "optional": True}}]},
+            {"env": [{"name": "PLAIN", "value": "x"}]},
+        ],
+    }
+}
+NAMED = (
+    ("configmaps", "from"),
+    ("configmaps", "settings"),
+    ("persistentvolumeclaims", "data"),
+    ("resourceclaimtemplates", "one-gpu"),
+    ("secrets", "key"),
+    ("secrets", "projected"),
+    ("serviceaccounts", "trainer"),
+)
+
+
+def test_the_objects_that_pods_name_are_those_without_which_they_do_not_start() -> None:
+    assert job(pods=(POD, POD)).job.references == NAMED
+    assert job(pods=({"spec": {"serviceAccountName": "default"}},)).job.references == ()
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        pytest.param((), None, id="nothing is known to be missing"),
+        pytest.param((("secrets", "default", "key"),), "Secret default/key", id="a Secret"),
+        pytest.param((("secrets", "team-a", "key"),), None, id="in another namespace"),
+        pytest.param((("configmaps", "default", "key"),), None, id="of another kind"),
+        pytest.param((("namespaces", "", "default"),), "Namespace default", id="the namespace"),
+    ],
+)
+def test_preconditions(missing: tuple[tuple[str, str, str], ...], reason: str | None) -> None:
+    facts = JobFacts(missing=frozenset(NeededObject(*one) for one in missing))
+    answer = FILTERS["Preconditions"](job(pods=(POD,)), cluster(jobs=facts))
+    assert answer == (f"had no {reason}: create it there" if reason else None)
+
+
+def test_objects_are_looked_for_of_the_kinds_in_the_settings_and_of_jobs_that_wait() -> None:
+    jobs = [job("a", pods=(POD,)), job("b", pods=(POD,), cluster="p-a"), job("c", pods=(POD,), quota=False)]
+    wanted = {NeededObject("secrets", "default", name) for name in ("key", "projected")}
+    assert job_needs(jobs, {"secrets"}).objects == wanted
+    assert job_needs(jobs).objects == job_needs(jobs[1:], {"secrets"}).objects == frozenset()
+
+
+def test_of_many_objects_some_are_looked_for() -> None:
+    pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(100))
+    many = [job(f"j{n}", pods=pods[n : n + 1]) for n in range(100)]
+    assert len(job_needs(many, {"configmaps"}).objects) == 64
+
+
+def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:
+    placed = job("a", owner=PYTORCH, cluster="p-a")
+    pod, strange = job("b", owner=("v1", "Pod", "p")), job("c", owner=("../../x/v1", "Job", "n"))
+    needs = job_needs([job("d", owner=TRAIN), placed, pod, strange, job("e")])
+    assert needs == JobNeeds(frozenset({JOB, "PyTorchJob.v1.kubeflow.org"}), frozenset({JOB}))
+
+
+def test_of_many_kinds_some_are_looked_for() -> None:
+    many = [job(f"j{n}", owner=("example.com/v1", f"Kind{n}", "n")) for n in range(40)]
+    assert len(job_needs(many).kinds) == len(job_needs(many).waiting) == 16
