@@ -1,0 +1,72 @@
+"""The capacity of the workers that the controller publishes: as they say, as jobs come and go, seldom."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from placement_ac.core.capacity_report.document import read_report
+from placement_ac.core.capacity_report.model import Amounts, CapacityReport, Supply
+from tests.support.driver import CORE, NS, Controllers, Driver
+from tests.support.jobs import Stage, dispatched, soon
+from tests.support.stage import shorten
+
+GPU = "nvidia.com/gpu"
+QUOTAS = {"a": {"f": {GPU: "4", "cpu": "16"}}, "b": {"f": {GPU: "8", "cpu": "32"}}}
+CONFIG_MAPS = f"{CORE}/namespaces/{NS}/configmaps"
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch, WRITE_SECONDS=0.3, LOOK_SECONDS=0.1, GATHER_SECONDS=0.0)
+
+
+def texts(admin: Driver) -> list[str]:
+    names = ("placement-ac-capacity", "placement-ac-capacity-queues")
+    found = [admin.get(f"{CONFIG_MAPS}/{name}") for name in names]
+    return [one["data"]["capacity.json"] for one in found if one]
+
+
+def published(admin: Driver) -> CapacityReport:
+    known = texts(admin)
+    return read_report(*known) if len(known) == 2 else CapacityReport()
+
+
+def gpus(admin: Driver) -> dict[str, tuple[int, int | None, int]]:
+    """Cluster → GPUs used, waited for, and free."""
+    quota = {one.name: one.quota.get(Supply("f", GPU), Amounts()) for one in published(admin).clusters}
+    return {
+        name: (one.used // 1000, None if one.waiting is None else one.waiting // 1000, one.free // 1000)
+        for name, one in quota.items()
+    }
+
+
+@pytest.fixture
+def stage(admin: Driver, controllers: Controllers, often: None) -> Iterator[Stage]:
+    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS) as opened:
+        yield opened
+
+
+def test_the_numbers_follow_the_jobs_also_while_no_worker_is_asked(stage: Stage) -> None:
+    admin = stage.admin
+    stage.submit("one", requests={GPU: "3"})
+    stage.until_runs("one", "a")
+    soon(lambda: gpus(admin), {"a": (3, 0, 1), "b": (0, 0, 8)})
+    stage.submit("two", requests={GPU: "3"})
+    soon(lambda: gpus(admin), {"a": (3, 3, 1), "b": (0, 0, 8)})
+    stage.finish("one")
+    soon(lambda: gpus(admin), {"a": (3, 0, 1), "b": (0, 0, 8)})
+    stage.finish("two")
+    soon(lambda: gpus(admin), {"a": (0, 0, 4), "b": (0, 0, 8)})
+    assert published(admin).clusters[0].placements == ("p",)
+    assert [queue.name for queue in published(admin).clusters[0].queues] == ["cluster-queue"]
+    assert "queues" not in texts(admin)[0], "detail by queue is for admins"
+
+
+def test_it_is_not_published_if_an_admin_says_so(
+    admin: Driver, controllers: Controllers, often: None
+) -> None:
+    off = {"publish_capacity": False}
+    with dispatched(admin, controllers, ["a"], quotas={"a": QUOTAS["a"]}, controller=off) as stage:
+        stage.submit("one", requests={GPU: "3"})
+        stage.until_runs("one", "a")
+    assert texts(admin) == []
