@@ -32,6 +32,7 @@ from placement_ac.core.capacity_report.compute import WorkerState, capacity_repo
 from placement_ac.core.capacity_report.document import documents
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.capacity_report.policy import CapacityPolicy
+from placement_ac.core.capacity_report.since import came_since, left_since
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator
@@ -58,6 +59,8 @@ class _Answer:
     """Those of then; until they are looked at, all that the question was about."""
     counted: dict[str, Workload] | None = field(default=None)
     """Those of this MultiKueueCluster that had quota then, by uid."""
+    left: dict[str, Workload] = field(default_factory=dict)
+    """Those of them that have left, in that order."""
 
 
 class CapacityReporter:
@@ -179,21 +182,20 @@ class CapacityReporter:
             return replace(state, problem=_text(answer.facts.problem))
         read_at = self._clock() - timedelta(seconds=self._monotonic() - answer.at)
         counted = _counted(answer)
-        running = [workload for one in there for workload in one.running.values()]
-        mine = workloads[answer.worker].running.keys() if answer.worker in workloads else set()
-
-        def came_since(workload: Workload) -> bool:
-            uid = workload.meta.uid
-            return uid not in counted if uid in mine else _is_later(workload, read_at)
-
-        there_now = {workload.meta.uid for workload in running}
-        left = (workload for uid, workload in counted.items() if uid not in there_now)
+        asked = workloads.get(answer.worker, WorkloadsOf()).running
+        others = (one for place in there for one in place.running.values() if one.meta.uid not in asked)
+        gone = (workload for uid, workload in counted.items() if uid not in asked)
+        answer.left |= {workload.meta.uid: workload for workload in gone}
+        left = (workload for uid, workload in answer.left.items() if uid not in asked)
         return replace(
             state,
             queues=answer.facts.queues,
             read_at=read_at,
-            came=tuple(filter(came_since, running)),
-            left=tuple(left),
+            came=(
+                *came_since(answer.facts, counted, asked.values(), read_at),
+                *(workload for workload in others if _is_later(workload, read_at)),
+            ),
+            left=tuple(left_since(answer.facts, counted, left)),
         )
 
     def _last_answer(self, keys: Iterable[str]) -> _Answer | None:

@@ -342,7 +342,11 @@ def rights() -> list[tuple[str, ...]]:
     """Each rule of each role of the controller's, one row per resource, as in the table."""
     found = []
     for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
-        if one["metadata"]["name"] in (f"{NAME}-viewer", f"{NAME}-drain"):  # of users
+        if one["metadata"]["name"] in (
+            f"{NAME}-viewer",
+            f"{NAME}-drain",
+            f"{NAME}-capacity-viewer",
+        ):  # of users
             continue
         name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
         place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")
@@ -363,6 +367,7 @@ def rights() -> list[tuple[str, ...]]:
 COMPONENT_OF = {
     "": "default",
     "-placements": "default",
+    "-capacity": "default",
     "-provisioning": "provisioning",
     "-kubeconfigs": "provisioned-kubeconfigs",
     "-cluster-profile": "cluster-profile",
