@@ -186,7 +186,7 @@ async def _watch(
             if form == "csv":
                 _print(answer, form)
             else:
-                printer.show(_document(answer), partial(_table, answer), {})
+                printer.show(capacity_document(answer), partial(_table, answer), {})
             await asyncio.sleep(AGAIN_SECONDS * (3 if wanted else 1))
 
 
@@ -197,14 +197,15 @@ def _print(answer: Answer, form: Form) -> None:
     if form == "csv":
         click.echo(_csv(answer), nl=False)
     else:
-        emit(form, _document(answer), partial(_table, answer))
+        emit(form, capacity_document(answer), partial(_table, answer))
 
 
 def _columns(answer: Answer) -> tuple[str, ...]:
     return TEAM_COLUMNS if answer.by == "team" else COLUMNS
 
 
-def _document(answer: Answer) -> dict[str, object]:
+def capacity_document(answer: Answer) -> dict[str, object]:
+    """Return the document of `-o json`."""
     clusters = [
         {"name": one.name, "placements": one.placements, "readAt": one.read_at, "problem": one.problem}
         for one in answer.report.clusters

@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "adopt": "Take over the objects of the Go kueue-addon.",
     "cleanup": "Remove the objects that the controller has created.",
     "status": "Show checks with their Placements, clusters, queues and jobs.",
+    "capacity": "Show how much quota the clusters have, use and have left.",
+    "top": "Show the same as capacity.",
     "explain": "Explain why a cluster is selected or not, step by step.",
     "plan": "Preview what manifests would change, before they are applied.",
     "doctor": "Check the setup of this hub, and show how to fix it.",
@@ -37,7 +39,10 @@ COMMANDS: Final = {
 PACKAGES: Final = {
     **dict.fromkeys(("hub", "demo"), "placement-lab"),
     **dict.fromkeys(
-        ("status", "explain", "plan", "doctor", "drain", "dump", "graph", "timeline", "ui"),
+        (
+            *("status", "capacity", "top", "explain", "plan", "doctor", "drain", "dump", "graph"),
+            *("timeline", "ui"),
+        ),
         "kubectl-placement",
     ),
 }

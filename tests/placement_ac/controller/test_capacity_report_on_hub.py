@@ -6,7 +6,8 @@ import pytest
 
 from placement_ac.core.capacity_report.document import read_report
 from placement_ac.core.capacity_report.model import Amounts, CapacityReport, Supply
-from tests.support.driver import CORE, NS, Controllers, Driver
+from tests.placement_ac.observability.test_metrics_on_hub import reads
+from tests.support.driver import CORE, NS, Controllers, Driver, free_port
 from tests.support.jobs import Stage, dispatched, soon
 from tests.support.stage import shorten
 
@@ -60,6 +61,20 @@ def test_the_numbers_follow_the_jobs_also_while_no_worker_is_asked(stage: Stage)
     assert published(admin).clusters[0].placements == ("p",)
     assert [queue.name for queue in published(admin).clusters[0].queues] == ["cluster-queue"]
     assert "queues" not in texts(admin)[0], "detail by queue is for admins"
+
+
+def test_metrics_have_the_same_numbers(admin: Driver, controllers: Controllers, often: None) -> None:
+    port = free_port()
+    served = {"metrics_bind_address": f"127.0.0.1:{port}"}
+    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=served) as stage:
+        stage.submit("one", requests={GPU: "3"})
+        stage.until_runs("one", "a")
+
+        def of(kind: str) -> float:
+            page = reads(port)()
+            return page.sum("cluster_quota", cluster="a", flavor="f", resource=GPU, kind=kind)
+
+        soon(lambda: [of(kind) for kind in ("nominal", "used", "waiting", "free")], [4, 3, 0, 1])
 
 
 def test_it_is_not_published_if_an_admin_says_so(
