@@ -1,10 +1,10 @@
 """
 Measure `placement-ac capacity` with the controller's answers about 50 clusters of 10 queues each.
 
-`make bench-capacity`: an embedded hub and the commands are separate processes. A command is timed from start to
-end, with its imports and output; our code is compiled before, as pip does. `report`: how long the controller
-takes to compute the sums and both documents, in its event loop, at most once in 15 s. Prints one JSON object,
-in seconds.
+`make bench-capacity`: an embedded hub and the commands are separate processes. A command is timed from start
+to end, with its imports and output; our code is compiled before, as pip does. `report`: how long the
+controller takes to compute the sums and both documents, in its event loop, at most once in 15 s. Prints one
+JSON object, in seconds.
 """
 
 import asyncio

@@ -4,9 +4,11 @@ import asyncio
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 
 import click
@@ -23,21 +25,12 @@ from kubectl_placement.capacity.views import (
     total_rows,
     unknown_clusters,
 )
-from kubectl_placement.cli.hub_options import HubSource, read_hub
-from kubectl_placement.cli.missing_kinds import require_readable
 from kubectl_placement.cli.output import age_text, emit, plain_table, safe_text, watch_printer
-from kubectl_placement.cli.worker_options import WorkerOptions, capacity_options, connector_of
-from kubectl_placement.hub.controller_state import lease_key
-from kubectl_placement.readers.capacity_reader import (
-    NotPublished,
-    read_published,
-    read_workers,
-    read_workloads,
-)
+from kubectl_placement.readers.capacity_reader import NotPublished, read_published, read_workloads
 from placement_ac.cli.documents import Form, output, plain
-from placement_ac.cli.login_options import LOGIN, option_group, with_client
+from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, duration, option_group, with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD
+from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.text import joined
 from placement_ac.core.capacity_report.model import CapacityReport
@@ -48,7 +41,8 @@ AGAIN_SECONDS: Final = 5.0
 VIEWS: Final = ("cluster", "placement", "queue", "team")
 COLUMNS: Final = ("flavor", "resource", "nominal", "used", "waiting", "borrowable", "free", "largest")
 TEAM_COLUMNS: Final = ("resource", "used", "waiting")
-KINDS: Final = (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, WORKLOAD)
+NAMESPACE: Final = str(Settings.model_fields["kueue_namespace"].default)
+"""Where the ConfigMaps are by default."""
 FORBIDDEN: Final = 403
 AGAIN: Final = "ask the workers with --workers"
 WAITING_UNKNOWN: Final = {
@@ -58,15 +52,47 @@ WAITING_UNKNOWN: Final = {
 }
 """Source → why it is not known for what jobs wait."""
 
+
+@dataclass(frozen=True, slots=True)
+class CapacitySource(HubLogin):
+    """Where to read: a hub, and with `workers` its workers."""
+
+    kueue_namespace: str | None = None
+    controller_namespace: str = ""
+    workers: bool = False
+    timeout: timedelta = timedelta(seconds=5)
+    access_providers: Path | None = None
+
+    @property
+    def namespaces(self) -> tuple[HubLogin, str | None, str]:
+        """The hub, and the namespaces of Kueue and of the controller as far as they are given."""
+        return self, self.kueue_namespace, self.controller_namespace
+
+
 _options = option_group(
     "where",
-    lambda kubeconfig, context, kueue_namespace, controller_namespace: HubSource(
-        kubeconfig, context, (), kueue_namespace, controller_namespace
-    ),
+    CapacitySource,
     *LOGIN,
     click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
     click.Option(
         ["--controller-namespace"], default="", help="The namespace of the controller.  [default: any]"
+    ),
+    click.Option(
+        ["--workers"],
+        is_flag=True,
+        help="Ask the workers now, by your right to their Secrets, not for the controller's last answers.",
+    ),
+    click.Option(
+        ["--timeout"],
+        default="5s",
+        show_default=True,
+        type=duration,
+        help="With --workers: the timeout of each worker.",
+    ),
+    click.Option(
+        ["--access-providers"],
+        type=FILE,
+        help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
     ),
 )
 
@@ -95,7 +121,6 @@ class Answer:
 
 @click.command("capacity", cls=ReadCommand, epilog="Example:  placement-ac capacity --by placement")
 @_options
-@capacity_options
 @click.option("--by", type=click.Choice(VIEWS), default="cluster", show_default=True, help="The rows.")
 @click.option(
     "-n",
@@ -108,8 +133,7 @@ class Answer:
 @output("wide", "json", "yaml", "csv")
 @click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
 def command(
-    where: HubSource,
-    wanted: WorkerOptions | None,
+    where: CapacitySource,
     by: By,
     namespace: str,
     all_namespaces: bool,
@@ -131,32 +155,47 @@ def command(
         raise click.UsageError("use -n or -A, not both")
     question = Question(by, namespace, gpus_only)
     if watch:
-        with_client(where, lambda client: _watch(client, where, wanted, question, form))
+        with_client(where, lambda client: _watch(client, where, question, form))
         return
-    answer = with_client(where, lambda client: _read(client, where, wanted, question))
+    answer = with_client(where, lambda client: _read(client, where, question))
     _print(answer, form)
     _report_problems(answer)
 
 
-async def _read(client: Client, where: HubSource, wanted: WorkerOptions | None, question: Question) -> Answer:
+async def _read(client: Client, where: CapacitySource, question: Question) -> Answer:
     if question.by == "team":
         return await _teams(client, where, question)
-    if wanted:
-        reading = await read_hub(client, where, KINDS)
-        require_readable(reading, (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER))
-        report = await read_workers(connector_of(client, reading.view, wanted), reading.view)
+    if where.workers:
+        from kubectl_placement.cli.capacity_hub import ask_workers  # noqa: PLC0415  # see there
+
+        report = await ask_workers(client, *where.namespaces, where.timeout, where.access_providers)
     else:
-        settings = (await read_hub(client, where, ())).view.settings
-        report = await read_published(client, lease_key(settings)[0], queues=question.by == "queue")
+        report = await _published(client, where, queues=question.by == "queue")
     rows, totals = rows_of(report, question.by), total_rows(report)
     if question.gpus_only:
         rows, totals = _gpus(rows, report.gpus), _gpus(totals, report.gpus)
-    source: Literal["controller", "workers"] = "workers" if wanted else "controller"
+    source: Literal["controller", "workers"] = "workers" if where.workers else "controller"
     return Answer(question.by, source, rows, totals, report, datetime.now(UTC))
 
 
-async def _teams(client: Client, where: HubSource, question: Question) -> Answer:
-    gpus = (await read_hub(client, where, ())).view.settings.score_gpus
+async def _published(client: Client, where: CapacitySource, *, queues: bool) -> CapacityReport:
+    """Return the controller's answers: where they are by default, else where its settings say."""
+    namespace = where.kueue_namespace or NAMESPACE
+    try:
+        return await read_published(client, namespace, queues=queues)
+    except NotPublished:
+        from kubectl_placement.cli.capacity_hub import lease_namespace  # noqa: PLC0415  # see there
+
+        other = await lease_namespace(client, *where.namespaces)
+        if other == namespace:
+            raise
+        return await read_published(client, other, queues=queues)
+
+
+async def _teams(client: Client, where: CapacitySource, question: Question) -> Answer:
+    gpus: tuple[str, ...] = Settings.model_fields["score_gpus"].default
+    with suppress(NotPublished):
+        gpus = (await read_published(client, where.kueue_namespace or NAMESPACE, queues=False)).gpus
     try:
         workloads = await read_workloads(client, question.namespace)
     except Refused as refused:
@@ -173,13 +212,11 @@ def _gpus(rows: tuple[Row, ...], gpus: Sequence[str]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row.resource in gpus)
 
 
-async def _watch(
-    client: Client, where: HubSource, wanted: WorkerOptions | None, question: Question, form: Form
-) -> None:
+async def _watch(client: Client, where: CapacitySource, question: Question, form: Form) -> None:
     reported = False
     with watch_printer(form) as printer:
         while True:
-            answer = await _read(client, where, wanted, question)
+            answer = await _read(client, where, question)
             if not reported:
                 _report_problems(answer)
             reported = True
@@ -187,7 +224,7 @@ async def _watch(
                 _print(answer, form)
             else:
                 printer.show(capacity_document(answer), partial(_table, answer), {})
-            await asyncio.sleep(AGAIN_SECONDS * (3 if wanted else 1))
+            await asyncio.sleep(AGAIN_SECONDS * (3 if where.workers else 1))
 
 
 # -- output

@@ -93,17 +93,6 @@ quota_options = option_group(
 """The same for commands that only read the quota of workers."""
 
 
-capacity_options = option_group(
-    "wanted",
-    _worker_options,
-    click.Option(
-        ["--workers"],
-        is_flag=True,
-        help="Ask the workers now, by your right to their Secrets, not for the controller's last answers.",
-    ),
-    *_access("--workers"),
-)
-"""The same for `capacity`."""
 access_options = option_group(
     "wanted",
     lambda timeout, access_providers: WorkerOptions((), timeout.total_seconds(), access_providers),
