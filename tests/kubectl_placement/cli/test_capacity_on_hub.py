@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from kubectl_placement.capacity import views
+from kubectl_placement.cli.ui_thread import UiThread
 from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Stage, dispatched, soon
 from tests.support.rights import RBAC, bound_to, rule
 from tests.support.stage import shorten
+from tests.support.ui import events
 
 GPU = "nvidia.com/gpu"
 QUOTAS = {"a": {"f": {GPU: "4", "memory": "1Ti"}}, "b": {"f": {GPU: "8", "memory": "2Ti"}}}
@@ -154,3 +156,15 @@ def test_without_published_answers_it_says_what_to_do(admin: Driver, controllers
     done = on_hub(controllers.kubeconfig)("capacity")
     assert done.exit_code == 1
     assert "this one cannot read it: it: " in done.stderr
+
+
+def test_the_page_has_the_gpus_as_bars(stage: Stage) -> None:
+    with UiThread(stage.controllers.kubeconfig) as served, events(served.url, "p") as page:
+        bars = page.until("capacity")
+    assert [
+        (bar["name"], bar["nominal"], bar["used"], bar["waiting"], bar["free"]) for bar in bars["clusters"]
+    ] == [
+        ("a", 4, 3, 3, 1),
+        ("b", 8, 0, 0, 8),
+    ]
+    assert (bars["day"], bars["dayProblem"]) == (None, "")

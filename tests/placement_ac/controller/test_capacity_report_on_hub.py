@@ -1,11 +1,13 @@
 """The capacity of the workers that the controller publishes: as they say, as jobs come and go, seldom."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
 from placement_ac.core.capacity_report.document import read_report
 from placement_ac.core.capacity_report.model import Amounts, CapacityReport, Supply
+from placement_lab.hub import RecordedRequest
 from tests.placement_ac.observability.test_metrics_on_hub import reads
 from tests.support.driver import CORE, NS, Controllers, Driver, free_port
 from tests.support.jobs import Stage, dispatched, soon
@@ -75,6 +77,44 @@ def test_metrics_have_the_same_numbers(admin: Driver, controllers: Controllers, 
             return page.sum("cluster_quota", cluster="a", flavor="f", resource=GPU, kind=kind)
 
         soon(lambda: [of(kind) for kind in ("nominal", "used", "waiting", "free")], [4, 3, 0, 1])
+
+
+def test_it_is_written_seldom_and_only_after_a_step(
+    admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten(monkeypatch, WRITE_SECONDS=0.5, LOOK_SECONDS=0.1, GATHER_SECONDS=0.0)
+    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS) as stage:
+        for number in range(5):
+            stage.submit(f"small{number}", requests={"cpu": "100m"})
+            stage.until_runs(f"small{number}", "a")
+            soon(lambda: gpus(admin), {"a": (0, 0, 4), "b": (0, 0, 8)})
+            if number == 0:
+                before = writes(admin)
+        assert writes(admin) == before, "no amount has changed by a step"
+        for number in range(4):
+            stage.submit(f"one{number}", requests={GPU: "1"})
+        soon(lambda: gpus(admin)["a"][0], 4)
+        times = [one.at for one in writes(admin)]
+        assert len(times) > len(before)
+        assert min(later - earlier for earlier, later in pairwise(times)) >= 0.5
+
+
+def writes(admin: Driver) -> list[RecordedRequest]:
+    """The writes of the ConfigMap with the sums."""
+    path = f"{CONFIG_MAPS}/placement-ac-capacity"
+    return [one for one in list(admin.hub.journal) if one.path == path and one.method != "GET"]
+
+
+def test_a_config_map_of_somebody_else_is_left_alone(
+    admin: Driver, controllers: Controllers, often: None
+) -> None:
+    body = {"metadata": {"name": "placement-ac-capacity"}, "data": {"capacity.json": "mine"}}
+    admin.ask("POST", CONFIG_MAPS, body)
+    with dispatched(admin, controllers, ["a"], quotas={"a": QUOTAS["a"]}) as stage:
+        stage.submit("one", requests={GPU: "3"})
+        stage.until_runs("one", "a")
+        soon(lambda: [one.status for one in writes(admin)][1:2], [409])
+    assert texts(admin) == ["mine"]
 
 
 def test_it_is_not_published_if_an_admin_says_so(
