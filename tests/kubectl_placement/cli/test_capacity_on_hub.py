@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from kubectl_placement.capacity import views
 from kubectl_placement.cli.ui_thread import UiThread
+from placement_ac.config.settings import Settings
+from tests.kubectl_placement.test_timeline import prometheus
 from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.hub_client import Client as HubClient
@@ -161,10 +164,40 @@ def test_without_published_answers_it_says_what_to_do(admin: Driver, controllers
 def test_the_page_has_the_gpus_as_bars(stage: Stage) -> None:
     with UiThread(stage.controllers.kubeconfig) as served, events(served.url, "p") as page:
         bars = page.until("capacity")
-    assert [
-        (bar["name"], bar["nominal"], bar["used"], bar["waiting"], bar["free"]) for bar in bars["clusters"]
-    ] == [
+    kinds = ("name", "nominal", "used", "waiting", "free")
+    assert [tuple(bar[kind] for kind in kinds) for bar in bars["clusters"]] == [
         ("a", 4, 3, 3, 1),
         ("b", 8, 0, 0, 8),
     ]
     assert (bars["day"], bars["dayProblem"]) == (None, "")
+
+
+def test_the_page_has_the_last_day_by_prometheus(stage: Stage) -> None:
+    asked: dict[str, Any] = {}
+
+    def answer(query: dict[str, Any]) -> tuple[int, str]:
+        asked.update(query)
+        begin = float(query["start"])
+        values = [[begin + 360 * n, str(3 * (n > 1))] for n in range(240)]
+        result = [{"metric": {"cluster": "a"}, "values": values}]
+        return 200, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+    with last_day(stage, answer) as bars:
+        assert [[point["value"] for point in bar["day"]] for bar in bars["clusters"]] == [[0, 3], []]
+    names = "|".join(name.replace(".", r"\\.") for name in Settings.model_fields["score_gpus"].default)
+    series = f'placement_ac_cluster_quota{{kind="used",resource=~"{names}"}}'
+    assert asked["query"] == f"sum by (cluster) (max by (cluster, flavor, resource) ({series}))"
+    assert float(asked["end"]) - float(asked["start"]) == pytest.approx(86400)
+    with last_day(stage, lambda _: (503, "no")) as bars:
+        assert (bars["day"], bars["dayProblem"]) == (None, "Prometheus answers 503: no")
+
+
+@contextmanager
+def last_day(stage: Stage, answer: Callable[[dict[str, Any]], tuple[int, str]]) -> Iterator[Any]:
+    """The GPUs on a page with a Prometheus that answers so."""
+    with (
+        prometheus(answer) as url,
+        UiThread(stage.controllers.kubeconfig, prometheus=url) as served,
+        events(served.url, "p") as page,
+    ):
+        yield page.until("capacity")
