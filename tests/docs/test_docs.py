@@ -148,6 +148,7 @@ def test_names_labels_and_annotations() -> None:
         ),
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
+        f"{constants.CAPACITY_NAME}, {constants.CAPACITY_QUEUES_NAME}; {constants.CAPACITY_MANAGER}",
         list_change.ANNOTATION,
         constants.ANNOTATION_ACCOUNT,
         f'{constants.LABEL_SYNC}: "true"',
