@@ -81,6 +81,7 @@ SETTINGS_IN_USE: Final = {
     "score_hold": "2m",
     "score_interval": "5m",
     "score_gpus": "nvidia.com/gpu,nvidia.com/mig-1g.5gb",
+    "publish_capacity": "false",
     "score_nodes": "true",
     "kueue_version": "0.20.0",
     "kueue_feature_gates": "MultiKueueManagerQuotaAutomation=true",

@@ -26,25 +26,33 @@ from placement_ac.kube.client import Client
     show_default=True,
     help="The port on 127.0.0.1; 0 selects a free one.",
 )
+@click.option(
+    "--prometheus",
+    metavar="URL",
+    default="",
+    help="Also show the GPUs used in the last day, by metrics.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-def command(where: HubSource, port: int, opens: bool) -> None:
+def command(where: HubSource, port: int, prometheus: str, opens: bool) -> None:
     """Show the hub on a page in the browser that follows each change.
 
     From checks to Placements, clusters and Workloads, with the last hour of a check, and explanations. The
     page only reads, with your own rights. It is served until Ctrl-C, on this machine only; whoever
     has its address can read it there.
     """
-    asyncio.run(run(where, port, opens))
+    if prometheus and where.dump_files:
+        raise click.UsageError("use --prometheus without --from-dump")
+    asyncio.run(run(where, port, opens, prometheus))
 
 
-async def run(where: HubSource, port: int, opens: bool) -> None:
+async def run(where: HubSource, port: int, opens: bool, prometheus: str = "") -> None:
     """Serve the page until SIGINT or SIGTERM. Raises PlacementAcError and ClickException."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        feed = Feed(where)
+        feed = Feed(where, prometheus)
         stack.callback(feed.close)
         url = await start(stack, feed, port, stop)
         if url:

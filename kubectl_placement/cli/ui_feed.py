@@ -8,7 +8,7 @@ it, so that requests are answered meanwhile.
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -24,6 +24,7 @@ from kubectl_placement.cli.hub_options import (
     with_all_namespaces,
 )
 from kubectl_placement.cli.missing_kinds import missing_line
+from kubectl_placement.cli.ui_day import LastDay
 from kubectl_placement.cli.ui_reads import SharedReads
 from kubectl_placement.explain.explanations import (
     CheckExplanation,
@@ -33,10 +34,12 @@ from kubectl_placement.explain.explanations import (
 )
 from kubectl_placement.explain.subject import find_check, find_cluster, placement_views
 from kubectl_placement.graph.model import build_graph
-from kubectl_placement.hub.controller_state import controller_state
+from kubectl_placement.hub.controller_state import controller_state, lease_key
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS
+from kubectl_placement.readers.capacity_reader import read_published
 from kubectl_placement.timeline.event_history import latest_time
+from kubectl_placement.ui.capacity_bars import capacity_bars
 from kubectl_placement.ui.live_status import LiveStatus
 from kubectl_placement.ui.page import to_json
 from kubectl_placement.ui.summary import summarize
@@ -53,6 +56,8 @@ RETRY_SECONDS: Final = 5.0
 """Delay before the hub is read anew after it has not answered, or has taken a right away."""
 SHARED_SECONDS: Final = 0.5
 """Explanations read the Placements and decisions of all namespaces once in this time, for all pages."""
+CAPACITY_SECONDS: Final = 10.0
+"""How often the published capacity is read; the controller writes it at most once a minute."""
 REFRESH_SECONDS: Final = 1.0
 """How often old statuses are looked for."""
 
@@ -70,10 +75,14 @@ class Feed:
     """The documents of all checks, by name. An event loop owns it."""
 
     where: HubSource
+    prometheus: str = ""
+    """The URL of a Prometheus, for the last day of GPUs; "": there is none."""
     revision: int = 0
     """Grows with each change; 0: the hub has not been read."""
     hub: Document = Document(0, b"{}")
     """The server, the controller, missing rights, and what is wrong with the connection."""
+    capacity: Document = Document(0, b"{}")
+    """The GPUs of the clusters; of revision 0: the controller has published none."""
     summaries: dict[str, Document] = field(default_factory=dict)
     details: dict[str, Document] = field(default_factory=dict)
     _live: LiveStatus = field(default_factory=LiveStatus)
@@ -122,7 +131,8 @@ class Feed:
         Raises PlacementAcError if the hub cannot be read at first; later that is shown, and tried again.
         """
         self._reads = SharedReads(lambda: self._read_all_namespaces(client), SHARED_SECONDS)
-        tasks = [asyncio.create_task(work) for work in (self._follow(client, first), self._refresh())]
+        parts = (self._follow(client, first), self._refresh(), self._follow_capacity(client))
+        tasks = [asyncio.create_task(work) for work in parts]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             done.pop().result()
@@ -130,6 +140,22 @@ class Feed:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow_capacity(self, client: Client) -> None:
+        """Read the published capacity now and then; without the right to it, the page has none."""
+        day = LastDay(self.prometheus)
+        while True:
+            if self._reading is not None:
+                namespace = lease_key(self._reading.view.settings)[0]
+                with suppress(PlacementAcError):
+                    report = await read_published(client, namespace, queues=False)
+                    bars = capacity_bars(report, await day.used(report.gpus))
+                    document = {"clusters": plain(bars), "dayProblem": day.problem}
+                    text = to_json(document | {"day": plain(day.span) if day.span else None})
+                    if text != self.capacity.text:
+                        self.capacity = Document(self.revision + 1, text)
+                        self._changes()
+            await asyncio.sleep(CAPACITY_SECONDS if self.revision else REFRESH_SECONDS)
 
     async def _read_all_namespaces(self, client: Client) -> HubReading:
         assert self._reading is not None  # noqa: S101  # served only after the first reading
@@ -214,7 +240,11 @@ class Feed:
             for name, text in texts.items():
                 if name not in known or known[name].text != text:
                     known[name] = Document(now, text)
-        self.revision = now
+        self._changes()
+
+    def _changes(self) -> None:
+        """Begin the next revision."""
+        self.revision += 1
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -126,6 +126,7 @@ class _Sent:
     def __init__(self, feed: Feed, check: str) -> None:
         self._feed, self._check = feed, check
         self._hub = self._detail = -1
+        self._capacity = 0
         self._checks: dict[str, int] = {}
         self._began = False
 
@@ -138,6 +139,9 @@ class _Sent:
             events.append(("hub", feed.hub.text))
         if checks := self._changed_checks():
             events.append(("checks", checks))
+        if feed.capacity.revision != self._capacity:
+            self._capacity = feed.capacity.revision
+            events.append(("capacity", feed.capacity.text))
         detail = feed.details.get(self._check)
         if detail is not None and detail.revision != self._detail:
             self._detail = detail.revision

@@ -14,8 +14,8 @@ from kubectl_placement.cli.ui_feed import Feed
 class UiThread:
     """Serves the page of a hub as long as the `with` lasts; `url` is its address."""
 
-    def __init__(self, kubeconfig: Path, port: int = 0) -> None:
-        self.url = ""
+    def __init__(self, kubeconfig: Path, port: int = 0, prometheus: str = "") -> None:
+        self.url, self._prometheus = "", prometheus
         self._where, self._port = HubSource(kubeconfig=kubeconfig), port
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -50,7 +50,7 @@ class UiThread:
 
     async def _serve(self) -> None:
         async with AsyncExitStack() as stack:
-            feed = Feed(self._where)
+            feed = Feed(self._where, self._prometheus)
             stack.callback(feed.close)
             self.url = await start(stack, feed, self._port, self._stop)
             self._started.set()

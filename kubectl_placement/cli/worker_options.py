@@ -111,7 +111,7 @@ def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, want
     """Return the hub with the queues of these workers, which are asked now. Raises BadSettings."""
 
     async def read(client: Client) -> HubView:
-        return await read_quota(_connector(client, view, wanted), view, workers)
+        return await read_quota(connector_of(client, view, wanted), view, workers)
 
     return with_client(where, read) if workers else view.with_queue_facts({})
 
@@ -120,7 +120,7 @@ async def read_copies(
     client: Client, view: HubView, clusters: Iterable[KueueObject], wanted: WorkerOptions
 ) -> list[WorkerCopies]:
     """Return the copies on the workers of these MultiKueueClusters. Raises BadSettings."""
-    reader = CopyReader(_connector(client, view, wanted))
+    reader = CopyReader(connector_of(client, view, wanted))
     return await asyncio.gather(*map(reader.read, clusters))
 
 
@@ -134,7 +134,7 @@ def foreign_job_notes(
     clusters = {view.managed_cluster_of(name): view.cluster_objects[name] for name in known}
 
     async def read(client: Client) -> tuple[str, ...]:
-        return await ForeignJobReader(_connector(client, view, wanted), job).notes(clusters)
+        return await ForeignJobReader(connector_of(client, view, wanted), job).notes(clusters)
 
     return with_client(where, read)
 
@@ -148,14 +148,15 @@ async def inspect_workers(
     if strange := [name for name in wanted.clusters if name not in there]:
         message = joined(sorted(there)) or "none"
         raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
-    connector, plugins = _connector(client, setup.view, wanted), wanted.access_providers is not None
+    connector, plugins = connector_of(client, setup.view, wanted), wanted.access_providers is not None
     visits = WorkerInspector(connector, setup.worker_requirements, setup.kueue_namespace, plugins=plugins)
     return await visits.inspect(
         [target for target in targets if target.cluster in (wanted.clusters or there)]
     )
 
 
-def _connector(client: Client, view: HubView, wanted: WorkerOptions) -> WorkerConnector:
+def connector_of(client: Client, view: HubView, wanted: WorkerOptions) -> WorkerConnector:
+    """Return what connects to workers with the caller's rights to Secrets. Raises BadSettings."""
     return WorkerConnector(
         client,
         SECRET.at("v1"),

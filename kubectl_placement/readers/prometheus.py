@@ -1,11 +1,12 @@
 """
-Query Prometheus for the number of listed and draining clusters of a check over time.
+Query Prometheus: how many clusters of a check were listed or drained, and how many GPUs clusters used.
 
-No metric of ours has the clusters' names, which would be a series for each cluster of each check: so only
-counts are available.
+The metrics of a check's clusters have no names, which would be a series for each cluster of each check: so
+only counts are available.
 """
 
 import json
+import re
 import ssl
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from kubectl_placement.timeline.model import Point
 from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.core.api.fields import get_str
 from placement_ac.observability.logs import redacted
-from placement_ac.observability.metric_definitions import CLUSTERS
+from placement_ac.observability.metric_definitions import CLUSTER_QUOTA, CLUSTERS
 
 STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240
@@ -29,21 +30,38 @@ async def cluster_counts(
     url: str, check: str, begin: datetime, end: datetime
 ) -> dict[str, tuple[Point, ...]]:
     """Return state → number of clusters of the check over time. Raises ApiError."""
+    query = f"max by (state) ({CLUSTERS.name}{{check={json.dumps(check, ensure_ascii=False)}}})"
+    points = await _ranges(url, query, "state", begin, end)
+    return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
+
+
+async def used_gpus(
+    url: str, gpus: Iterable[str], begin: datetime, end: datetime
+) -> dict[str, tuple[Point, ...]]:
+    """Return cluster → how many GPUs were used there over time. Raises ApiError."""
+    names = json.dumps("|".join(map(re.escape, gpus)))
+    series = f'{CLUSTER_QUOTA.name}{{kind="used",resource=~{names}}}'
+    query = f"sum by (cluster) (max by (cluster, flavor, resource) ({series}))"
+    return await _ranges(url, query, "cluster", begin, end)
+
+
+async def _ranges(
+    url: str, query: str, label: str, begin: datetime, end: datetime
+) -> dict[str, tuple[Point, ...]]:
+    """Return the value of a label → the points of its series."""
     step = max((end - begin).total_seconds() / POINTS, 1.0)
-    query = {
-        "query": f"max by (state) ({CLUSTERS.name}{{check={json.dumps(check, ensure_ascii=False)}}})",
+    asked = {
+        "query": query,
         "start": f"{begin.timestamp():.3f}",
         "end": f"{end.timestamp():.3f}",
         "step": f"{step:.3f}",
     }
-    answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", query)
+    answer = await _ask(f"{url.rstrip('/')}/api/v1/query_range", asked)
     try:
-        points = {
-            get_str(row, "metric", "state"): _points(row["values"], step) for row in answer["data"]["result"]
-        }
+        rows = answer["data"]["result"]
+        return {get_str(row, "metric", label): _points(row["values"], step) for row in rows}
     except (KeyError, TypeError, ValueError, OverflowError):
         raise Refused("set --prometheus to the URL of a Prometheus: the server at this URL is none") from None
-    return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
 
 
 async def _ask(url: str, query: dict[str, str]) -> Any:

@@ -26,13 +26,13 @@ async def read_quota(connector: WorkerConnector, view: HubView, workers: Workloa
     async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
         cluster = view.cluster_objects[name]
         facts = await reader.read(cluster, then.needs)
-        return replace(facts, then=then, problem=_problem(facts, cluster, namespace))
+        return replace(facts, then=then, problem=problem_text(facts, cluster, namespace))
 
     facts = await asyncio.gather(*(read(name, then) for name, then in workers.items()))
     return view.with_queue_facts(dict(zip(workers, facts, strict=True)))
 
 
-def _problem(facts: WorkerFacts, cluster: KueueObject, namespace: str) -> str:
+def problem_text(facts: WorkerFacts, cluster: KueueObject, namespace: str) -> str:
     """Return the problem without the worker's name, so that the same problem of several is reported once."""
     if isinstance(facts.problem, HubRefusal):
         return NO_RIGHT.format(cluster.source[0], namespace)

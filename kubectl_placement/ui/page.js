@@ -19,6 +19,7 @@ let source = null;
 let detail = null;
 let history_ = null;
 let graph_ = null;
+let capacity_ = null;
 let routes = [];
 let clockOffset = 0;
 let showAll = false;

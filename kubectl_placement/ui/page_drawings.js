@@ -296,3 +296,70 @@ function scoresOf(lane, share, scale) {
 $('timeline-filter').addEventListener('input', showTimeline);
 addEventListener('resize', showTimeline);
 setInterval(() => { if (isLive() && !document.hidden) showTimeline(); }, 2000);
+
+// -- GPUs
+
+const amount = value => String(Math.round(value * 1000) / 1000);
+
+function showCapacity() {
+  const rows = detail === null || capacity_ === null ? [] : capacity_.clusters.filter(bar => detail.status.clusters.some(row => row.name === bar.name));
+  $('capacity-section').hidden = rows.length === 0;
+  $('capacity-source').textContent = 'as the controller read them last' + (capacity_ && capacity_.day ? '; the line: used in the last day' : '') +
+    (capacity_ && capacity_.dayProblem ? '; the last day is unknown: ' + capacity_.dayProblem : '');
+  put($('capacity'), ...rows.map(capacityLane));
+}
+
+function capacityLane(bar) {
+  const whole = make('div', 'lane');
+  const track = make('div', 'track');
+  const ours = detail.status.clusters.find(row => row.name === bar.name);
+  const jobs = detail.status.jobs.filter(job => job.state === 'running' && job.gpus > 0 && [ours.name, ours.clusterObject].includes(job.cluster));
+  const says = bar.problem ? [bar.name + ' is not known: ' + bar.problem] : [
+    bar.name + ': ' + amount(bar.used) + ' of ' + amount(bar.nominal) + ' used, ' + (bar.waiting === null ? '' : amount(bar.waiting) + ' waited for, ') + amount(bar.free) + ' free',
+    ...jobs.map(job => job.namespace + '/' + job.name + ': ' + plural(job.gpus, 'GPU')),
+  ];
+  if (!bar.problem) track.append(capacityRow(bar, jobs));
+  if (bar.day.length && capacity_.day) track.append(dayOf(bar));
+  track.append(make('p', 'muted', bar.problem ? 'not known: ' + bar.problem : says[0].slice(bar.name.length + 2) + ', read at ' + bar.readAt.slice(0, 19).replace('T', ' ') + ' UTC'));
+  whole.append(make('b', '', bar.name), track);
+  return detailed(whole, says.join('\n'));
+}
+
+function capacityRow(bar, jobs) {
+  const row = make('div', 'row quota');
+  const most = Math.max(bar.nominal, bar.used + (bar.waiting || 0), 1);
+  let at = 0;
+  const add = (class_, gpus, ...texts) => {
+    if (gpus <= 0) return;
+    row.append(block(class_, texts, 100 * at / most, 100 * Math.min(at + gpus, most) / most, texts[0]));
+    at += gpus;
+  };
+  let left = bar.used;
+  jobs.slice(0, LANES_SHOWN).forEach(job => {
+    const gpus = Math.min(job.gpus, left);
+    add('run', gpus, job.namespace + '/' + job.name + ', ' + plural(job.gpus, 'GPU'), job.name);
+    left -= gpus;
+  });
+  add('run others', left, jobs.length ? 'others' : 'used');
+  add('span drain', bar.waiting || 0, 'waited for', amount(bar.waiting || 0));
+  return row;
+}
+
+function dayOf(bar) {
+  const [begin, end] = capacity_.day.map(time => Date.parse(time));
+  const most = Math.max(bar.nominal, 1, ...bar.day.map(point => point.value || 0));
+  let path = '';
+  let connects = false;
+  bar.day.forEach((point, n) => {
+    if (point.value === null) { connects = false; return; }
+    const x = time => Math.max(0, 1000 * (Date.parse(time) - begin) / (end - begin)).toFixed(1);
+    const y = (20 - 20 * point.value / most).toFixed(1);
+    path += (connects ? 'V' + y : 'M' + x(point.at) + ' ' + y) + 'H' + (bar.day[n + 1] ? x(bar.day[n + 1].at) : 1000);
+    connects = true;
+  });
+  const box = make('div', 'scores');
+  const svg = vector('svg', { viewBox: '0 0 1000 20', preserveAspectRatio: 'none' });
+  svg.append(vector('path', { d: path }));
+  box.append(svg);
+  return box;
+}

@@ -106,7 +106,8 @@ const take = {
     if (!chosen && checks.size) choose([...checks.keys()].sort()[0]);
     else { showChecks(); showCheck(); }
   },
-  check(details) { detail = details; said(); showCheck(); selectRow(); if (explained) explainAgain(); },
+  capacity(bars) { capacity_ = bars; said(); showCapacity(); },
+  check(details) { detail = details; said(); showCheck(); showCapacity(); selectRow(); if (explained) explainAgain(); },
   graph(drawing) { graph_ = drawing; showGraph(); },
   timeline(drawing) {
     history_ = drawing;

@@ -14,6 +14,7 @@ from typing import Any, Final
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ANNOTATION_ADOPT,
+    CONFIG_MAP,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
     LEASE,
@@ -43,6 +44,7 @@ KINDS: Final = (
     PERMISSION,
     ACCOUNT,
     SECRET,
+    CONFIG_MAP,
     LEASE,
 )
 """The kinds to delete, in order: lists before their clusters, and these before what is made for them."""
@@ -86,7 +88,7 @@ async def find(client: Client, kueue_namespace: str) -> list[OwnedObject]:
     problems: list[str] = []
     for kind in KINDS:
         if kind in served:
-            namespace = kueue_namespace if kind in (SECRET, LEASE) else None
+            namespace = kueue_namespace if kind in (SECRET, CONFIG_MAP, LEASE) else None
             try:
                 things += await _ours(client, served[kind], namespace)
             except ApiError as error:

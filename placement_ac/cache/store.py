@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
+from placement_ac.cache.capacity_report import CapacityReports
 from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.failures import ends_by_cluster
 from placement_ac.cache.index import Id
@@ -150,6 +151,7 @@ class Cache:
             state.tables, self._methods, self._providers, state.errors, state.to_provision
         )
         self.setups = WorkerSetups(state.tables, self.credentials, state.setup_errors, state.setups)
+        self.capacity = CapacityReports(state.tables)
         self.scores = ScoreReports(state.tables, self.credentials, self._reports)
         self._snapshots = SnapshotBuilder(
             state.tables, state.listings, self.credentials, self.setups, self._policy

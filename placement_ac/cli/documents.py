@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from placement_ac.core.api.printable import NOT_SHOWN, visible
 
-Form = Literal["table", "wide", "json", "yaml", "name"]
+Form = Literal["table", "wide", "json", "yaml", "name", "csv"]
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
 

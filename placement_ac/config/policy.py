@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.kueue_gates import parse_gate
+from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.job_facts import PRECONDITIONS
@@ -142,8 +143,7 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     """Return the PolicyRules that the hub's Kueue needs on a worker, and ours for what is on."""
     release, gates = kueue
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
-    reads_queues = settings.dispatcher or settings.moves or settings.report_scores
-    queues = (rights.DISPATCHER.rule,) if reads_queues else ()
+    queues = (rights.DISPATCHER.rule,) if reads_queues(settings) else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
     looked_for = _preconditions(settings, release) if settings.dispatcher or settings.moves else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
@@ -200,6 +200,21 @@ def score_policy(settings: Settings) -> ScorePolicy:
         interval=settings.score_interval,
         gpus=settings.score_gpus,
         nodes=settings.score_nodes,
+    )
+
+
+def reads_queues(settings: Settings) -> bool:
+    """Whether workers are asked for their queues anyway: to choose between them, or for scores."""
+    return settings.dispatcher or settings.moves or settings.report_scores
+
+
+def capacity_policy(settings: Settings) -> CapacityPolicy:
+    """Return the policy for the capacity that is published: only where the queues are read anyway."""
+    return CapacityPolicy(
+        enabled=settings.publish_capacity and reads_queues(settings),
+        namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
+        gpus=settings.score_gpus,
+        reads_jobs=settings.dispatcher or settings.moves,
     )
 
 

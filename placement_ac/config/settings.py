@@ -264,6 +264,9 @@ class Settings(BaseModel):
     """The resources that count as GPUs for scores, comma-separated."""
     score_nodes: bool = False
     """Read the nodes of workers as well, and report the share of their GPUs that can be used."""
+    publish_capacity: bool = True
+    """Publish how much quota of the workers is free, in the ConfigMap placement-ac-capacity, where their
+    queues are read anyway: with the dispatcher, with moves or with scores."""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
     kueue_feature_gates: CommaSeparated[str] = ()

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from placement_ac.controller.key_state import KeyStates
-from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.api.objects import KueueObject, Workload
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
@@ -21,6 +21,9 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
+TakeQueues = Callable[[str, float, WorkerFacts, Collection[Workload]], None]
+"""Takes in the queues of a MultiKueueCluster's worker, when it was asked, and the Placement's Workloads of
+then."""
 ReadQueues = Callable[[KueueObject, JobNeeds], Awaitable[WorkerFacts]]
 """Reads the queues of the cluster of a MultiKueueCluster, and what it has of jobs' needs; raises nothing."""
 ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
@@ -38,7 +41,7 @@ class BackgroundQueries:
     """The running queries.
 
     `read_queues` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
-    `add_after(key, seconds)` requeues a key.
+    `add_after(key, seconds)` requeues a key; `take_queues` also gets the queues (None: nobody does).
     """
 
     def __init__(
@@ -48,7 +51,9 @@ class BackgroundQueries:
         read_queues: ReadQueues | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
+        take_queues: TakeQueues | None = None,
     ) -> None:
+        self._take_queues = take_queues
         self._states = states
         self._read_copies = read_copies
         self._read_queues = read_queues
@@ -65,7 +70,8 @@ class BackgroundQueries:
             names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
             for name, then in workloads_on(snapshot, names).items():
                 cluster = snapshot.objects.clusters[name]
-                self._start((key, (QUEUES, name)), self._query_queues(key, cluster, then, self._read_queues))
+                query = self._query_queues(key, cluster, then, self._read_queues, snapshot.workloads)
+                self._start((key, (QUEUES, name)), query)
         checks = [check.meta.name for check in (*snapshot.checks.ours, *snapshot.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -111,7 +117,12 @@ class BackgroundQueries:
         self._add_after(key, 0.0)
 
     async def _query_queues(
-        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues
+        self,
+        key: Key,
+        cluster: KueueObject,
+        then: WorkloadsThere,
+        read_queues: ReadQueues,
+        workloads: Collection[Workload],
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
         queues = replace(await read_queues(cluster, then.needs), then=then)
@@ -119,6 +130,8 @@ class BackgroundQueries:
             queues = replace(queues, queues=before[name][1].queues)  # a CapacityProvider's sum stays
         self._log_problem("queues", name, queues.problem)
         self._states.of(key).queues[name] = began, queues
+        if self._take_queues:
+            self._take_queues(name, began, queues, workloads)
         self._add_after(key, 0.0)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from placement_ac.cache.store import Cache
 from placement_ac.config import policy
 from placement_ac.config.settings import Settings
+from placement_ac.controller.capacity_reporter import CapacityReporter
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ScoreReporter
@@ -61,8 +62,12 @@ def new_reconciler(
     on_write: OnWrite,
     add_after: Callable[[Key, float], None],
     clock: Callable[[], datetime],
+    capacity: CapacityReporter | None = None,
 ) -> Reconciler:
-    """Return what reconciles the keys, with a writer, a recorder and the queries of workers."""
+    """Return what reconciles the keys, with a writer, a recorder and the queries of workers.
+
+    `capacity` also gets the queues of workers that are read.
+    """
     settings, client, resources = inputs.settings, inputs.client, inputs.resources
     connector = WorkerConnector(
         client,
@@ -84,7 +89,14 @@ def new_reconciler(
         nodes = NodeReader(connector, reports.gpus) if reports.nodes else None
         read = ScoreReader(QueueReader(connector), nodes).read  # with slots of its own
         scores = ScoreReporter(
-            cache, writer, reports, read, clock=clock, monotonic=time.monotonic, add_after=add_after
+            cache,
+            writer,
+            reports,
+            read,
+            clock=clock,
+            monotonic=time.monotonic,
+            add_after=add_after,
+            take_reading=capacity.take_reading if capacity else None,
         )
     return Reconciler(
         cache,
@@ -92,6 +104,7 @@ def new_reconciler(
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
         read_queues=queues.read,
+        take_queues=capacity.take_queues if capacity else None,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         scores=scores,
         clock=clock,
@@ -99,6 +112,16 @@ def new_reconciler(
         add_after=add_after,
         metrics=inputs.metrics,
     )
+
+
+def new_capacity_reporter(
+    inputs: SessionInputs, cache: Cache, clock: Callable[[], datetime]
+) -> CapacityReporter | None:
+    """Return what publishes the capacity of the workers; None: nobody does."""
+    wanted = policy.capacity_policy(inputs.settings)
+    if not wanted.enabled:
+        return None
+    return CapacityReporter(cache, inputs.client, wanted, clock=clock, monotonic=time.monotonic)
 
 
 def new_cache(inputs: SessionInputs) -> Cache:

@@ -24,6 +24,7 @@ from placement_ac.controller.hub_discovery import HubDiscovery
 from placement_ac.controller.lease import Lease
 from placement_ac.controller.session import Session, utc_now
 from placement_ac.core.api.errors import ApiError, PlacementAcError, error_place
+from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
@@ -63,6 +64,7 @@ class Manager:
             leading=lambda: self.leading,
             scores=self._scores if settings.report_scores else dict,
             job_ends=lambda: self._session.cache.job_ends() if self._session else {},
+            capacity=self._capacity,
         )
         self._lease = self._new_lease() if settings.leader_elect else None
         self._health = Health(without_leader=self._lease.without_leader if self._lease else None)
@@ -158,6 +160,10 @@ class Manager:
 
     def _scores(self) -> Mapping[str, Mapping[str, int]]:
         return self._session.cache.scores.reported(utc_now()) if self._session else {}
+
+    def _capacity(self) -> CapacityReport | None:
+        reporter = self._session.capacity if self._session else None
+        return reporter.report if reporter else None
 
     def _load(self) -> QueueLoad:
         return self._session.queue.load() if self._session else QueueLoad()

@@ -19,6 +19,7 @@ from placement_ac.controller.background_queries import (
     ProbeCluster,
     ReadCopies,
     ReadQueues,
+    TakeQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_state import KeyStates, with_ages
@@ -100,8 +101,8 @@ class Reconciler:
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
-    (None: nobody asks for them), `probe` probes a cluster (None: no cluster is probed), `scores` reports
-    those of clusters.
+    (None: nobody asks for them), which `take_queues` gets as well; `probe` probes a cluster (None: no cluster
+    is probed), `scores` reports those of clusters.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class Reconciler:
         *,
         read_copies: ReadCopies,
         read_queues: ReadQueues | None = None,
+        take_queues: TakeQueues | None = None,
         probe: ProbeCluster | None = None,
         scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
@@ -126,7 +128,9 @@ class Reconciler:
         self._add_after = add_after
         self._metrics = metrics or Metrics()
         self._states = KeyStates(monotonic)
-        self._queries = BackgroundQueries(self._states, read_copies, read_queues, probe, add_after)
+        self._queries = BackgroundQueries(
+            self._states, read_copies, read_queues, probe, add_after, take_queues
+        )
         self._scores = scores
         self._logged = LogDeduplicator()
 

@@ -13,6 +13,7 @@ import structlog
 from placement_ac.cache.store import Cache
 from placement_ac.controller.fair_slots import Flow
 from placement_ac.controller.writer import WriteContext, Writer
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.score_reports import ScoreInputs, ScorePolicy, WorkerReading
 from placement_ac.core.inputs.state import Key
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -28,8 +29,15 @@ ReadWorker = Callable[[str, CredentialSource], Awaitable[WorkerReading]]
 """Reads the worker of a cluster with these credentials; raises nothing."""
 
 
+TakeReading = Callable[[str, float, WorkerFacts], None]
+"""Takes in the queues of a cluster's worker, and when it was asked."""
+
+
 class ScoreReporter:
-    """Reports the scores of clusters. `add_after(key, seconds)` requeues a key; times as in `Reconciler`."""
+    """Reports the scores of clusters. `add_after(key, seconds)` requeues a key; times as in `Reconciler`.
+
+    `take_reading` also gets what is read of the queues (None: nobody does).
+    """
 
     def __init__(
         self,
@@ -41,7 +49,9 @@ class ScoreReporter:
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
+        take_reading: TakeReading | None = None,
     ) -> None:
+        self._take_reading = take_reading
         self._cache = cache
         self._writer = writer
         self._policy = policy
@@ -125,6 +135,8 @@ class ScoreReporter:
         cluster, reading = key.name, await self._read(key.name, source)
         self._log_problem(cluster, "queues", reading.facts.problem)
         self._log_problem(cluster, "nodes", reading.node_problem)
+        if self._take_reading:
+            self._take_reading(cluster, began, reading.facts)
         if reading.facts.problem:
             self._history.forget(cluster)
         else:

@@ -14,7 +14,12 @@ import structlog
 
 from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.config import policy
-from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
+from placement_ac.controller.build import (
+    SessionInputs,
+    new_cache,
+    new_capacity_reporter,
+    new_reconciler,
+)
 from placement_ac.controller.hub_discovery import discover, wanted_kinds
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
@@ -63,8 +68,15 @@ class Session:
         self._metrics.begin_session()
         self.cache = new_cache(inputs)
         self.queue: Workqueue[Key] = Workqueue(self._reconcile)
+        self.capacity = new_capacity_reporter(inputs, self.cache, utc_now)
+        """Publishes the capacity of the workers; None: nobody does."""
         self._reconciler = new_reconciler(
-            inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=utc_now
+            inputs,
+            self.cache,
+            on_write=self._wrote,
+            add_after=self.queue.add_after,
+            clock=utc_now,
+            capacity=self.capacity,
         )
         self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
@@ -100,6 +112,7 @@ class Session:
             self._log_when_stalled(),
             watch_clock(utc_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
+            *((self.capacity.run(self._leads),) if self.capacity else ()),
         )
         self._tasks = [asyncio.create_task(run_task(part, self._stop_flag)) for part in parts]
 
@@ -148,6 +161,8 @@ class Session:
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
         self._reconciler.reset()
+        if self.capacity:
+            self.capacity.reset()
         if leading:
             self._enqueue_all()
         else:

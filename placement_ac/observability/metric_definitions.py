@@ -205,12 +205,19 @@ CLUSTER_SCORE: Final = _gauge(
     ("cluster", "score"),
     "The scores of clusters that are reported, as they count for OCM now; none without `--report-scores`.",
 )
+CLUSTER_QUOTA: Final = _gauge(
+    "cluster_quota",
+    ("cluster", "flavor", "resource", "kind"),
+    "Quota on the workers that is published, in GPUs, cores or bytes; none with `--publish-capacity false`.",
+)
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
 
 DEFINITIONS: Final = tuple(m for m in tuple(globals().values()) if isinstance(m, MetricDefinition))
 """All of the above."""
 
+QUOTA_KINDS: Final = ("nominal", "used", "waiting", "free")
+"""The kinds of amounts."""
 UNDONE_KINDS: Final = (
     ACCOUNT,
     ADMISSION_CHECK,

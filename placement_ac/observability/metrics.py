@@ -26,6 +26,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.moves.history import CAUSES
@@ -38,7 +39,8 @@ class Metrics(Collector):
     """The metrics of one controller, the collector of its gauges. Not thread-safe: one event loop owns it.
 
     `expiries`: cluster → when its credentials expire, without clusters whose credentials do not expire;
-    `job_ends`: cluster and cause → how many jobs ended so; `scores`: cluster → those that are reported.
+    `job_ends`: cluster and cause → how many jobs ended so; `scores`: cluster → those that are reported;
+    `capacity`: the capacity of the clusters that is published (None: there is none).
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class Metrics(Collector):
         leading: Callable[[], bool] = bool,
         scores: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
         job_ends: Callable[[], Mapping[tuple[str, str], int]] = dict,
+        capacity: Callable[[], CapacityReport | None] = lambda: None,
     ) -> None:
+        self._capacity = capacity
         self._scores = scores
         self._expiries, self._queue_load, self._leading = expiries, queue_load, leading
         self._job_ends = job_ends
@@ -190,6 +194,8 @@ class Metrics(Collector):
             definitions.CLUSTER_SCORE,
             (((cluster, name), value) for cluster, known in scores for name, value in known.items()),
         )
+        report = self._capacity() if self._leading() else None
+        yield _gauge(definitions.CLUSTER_QUOTA, _quota_values(report) if report else ())
         ends = CounterMetricFamily(
             definitions.JOB_ENDS.name, definitions.JOB_ENDS.help, labels=definitions.JOB_ENDS.labels
         )
@@ -251,6 +257,15 @@ class Metrics(Collector):
         )
         yield from _held_gauges(known)
         yield from _dispatch_gauges([stats for stats in all_stats if stats.placement])
+
+
+def _quota_values(report: CapacityReport) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yield the amounts of each resource of each cluster that is known, with the labels."""
+    for cluster in report.clusters:
+        for supply, amounts in cluster.quota.items():
+            for kind in definitions.QUOTA_KINDS:
+                if (value := getattr(amounts, kind)) is not None:
+                    yield (cluster.name, *supply, kind), value / 1000
 
 
 class ReconcileRun:

@@ -7,13 +7,23 @@ import pytest
 import yaml
 
 from bench import flips
+from kubectl_placement.capacity import views
 from kubectl_placement.cli import timeline_recorder, ui_feed, worker_options
 from kubectl_placement.graph import model
 from kubectl_placement.hub import controller_state
 from kubectl_placement.readers import hub_reader, worker_inspector
 from kubectl_placement.scheduling import cel_budget
-from placement_ac.controller import event_queue, event_writer, lease, recorder, session, write_limits
+from placement_ac.controller import (
+    capacity_reporter,
+    event_queue,
+    event_writer,
+    lease,
+    recorder,
+    session,
+    write_limits,
+)
 from placement_ac.core.api import constants
+from placement_ac.core.capacity_report import changes
 from placement_ac.core.inputs import queue_facts
 from placement_ac.core.plan import event_intents, fact_questions
 from placement_ac.core.selection import probe_schedule, provisioned
@@ -165,6 +175,9 @@ IN_SENTENCES: Final = [
         informer.RELIST_SECONDS,
         600,
     ),
+    ("capacity", "writes both at most once a minute", capacity_reporter.WRITE_SECONDS, 60),
+    ("capacity", "an answer is ten minutes newer", changes.AGE_STEP.total_seconds(), 600),
+    ("capacity", "are old, of more than 15 minutes", views.OLD.total_seconds(), 900),
     ("stories", "is twenty times as fast as Kueue", environment.SPEED, 20),
     (
         "troubleshooting",

@@ -28,11 +28,20 @@ PAGES: Final = (
     ROOT / "docs" / "inspect.md",
     ROOT / "docs" / "draining.md",
     ROOT / "docs" / "job-logs.md",
+    ROOT / "docs" / "capacity.md",
 )
 KEEPS: Final = "placement-ac demo --keep"
 KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
 OWN_KUBECONFIG: Final = "export KUBECONFIG=$PWD/hub.kubeconfig"
-SERVERS: Final = {"placement-ac hub --workers 3 --gpus 8": "hub.kubeconfig", "placement-ac run": ""}
+DISPATCHED: Final = (
+    "placement-ac hub --workers 3 --gpus 8 --dispatcher-name open-cluster-management.io/placement"
+)
+SERVERS: Final = {
+    "placement-ac hub --workers 3 --gpus 8": "hub.kubeconfig",
+    "placement-ac run": "",
+    DISPATCHED: "hub.kubeconfig",
+    "placement-ac run --dispatcher true --step-size 1": "",
+}
 """Commands that run in a terminal of their own → the file that they write when they are ready."""
 ACTIVATES: Final = "source .venv/bin/activate"
 RUNS_THIS: Final = "make test"

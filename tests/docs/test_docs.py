@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,8 @@ import click
 import pytest
 from pydantic.alias_generators import to_camel
 
+from kubectl_placement.capacity.views import Row as CapacityRow
+from kubectl_placement.cli.capacity import Answer, capacity_document
 from kubectl_placement.explain.steps import StepName
 from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.hub.controller_state import ControllerState
@@ -35,11 +38,13 @@ from kubectl_placement.status.model import (
     UnfitRow,
     WorkloadRow,
 )
+from placement_ac.cli.documents import plain
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session
 from placement_ac.core.api import constants, list_change
+from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.credentials import named_secret
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.dispatch.scores import SCORES
@@ -143,6 +148,7 @@ def test_names_labels_and_annotations() -> None:
         ),
         f"{account}; or {constants.ADDON_ACCOUNT}, after placement-ac adopt",
         f"{account}-<cluster>; or {constants.ADDON_ACCOUNT}-<cluster>, after placement-ac adopt",
+        f"{constants.CAPACITY_NAME}, {constants.CAPACITY_QUEUES_NAME}; {constants.CAPACITY_MANAGER}",
         list_change.ANNOTATION,
         constants.ANNOTATION_ACCOUNT,
         f'{constants.LABEL_SYNC}: "true"',
@@ -274,6 +280,16 @@ def test_the_keys_of_the_document_of_status() -> None:
         QuotaWarning,
     )
     assert keys == [[to_camel(field.name) for field in fields(shape)] for shape in shapes]
+
+
+def test_the_keys_of_the_document_of_capacity() -> None:
+    keys = [row[0] for row in table(JSON, "The JSON document of `capacity`")]
+    now = datetime(2026, 11, 26, tzinfo=UTC)
+    answer = Answer("cluster", "controller", (CapacityRow("a", "f", "cpu"),), (), CapacityReport(), now)
+    found = capacity_document(answer)
+    assert keys == list(found)
+    said = dict(table(JSON, "The JSON document of `capacity`"))["rows"]
+    assert [name for name in plain(found)["rows"][0] if name != "cluster" and name not in said] == []
 
 
 def test_every_command_line_in_the_documents_is_possible() -> None:

@@ -336,7 +336,7 @@ def test_every_binding_is_for_the_one_account() -> None:
 # -- what docs/install.md says
 
 INSTALL = ROOT / "docs" / "install.md"
-OF_USERS = ("-viewer", "-job-viewer", "-job-viewer-namespace", "-drain")
+OF_USERS = ("-viewer", "-job-viewer", "-job-viewer-namespace", "-drain", "-capacity-viewer")
 """The suffixes of roles for users, not for the controller."""
 PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
 
@@ -366,6 +366,7 @@ def rights() -> list[tuple[str, ...]]:
 COMPONENT_OF = {
     "": "default",
     "-placements": "default",
+    "-capacity": "default",
     "-provisioning": "provisioning",
     "-kubeconfigs": "provisioned-kubeconfigs",
     "-cluster-profile": "cluster-profile",

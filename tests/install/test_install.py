@@ -407,7 +407,7 @@ def test_scores(admin: Driver, install: Install) -> None:
                 f"/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/w/addonplacementscores/{NAME}"
             )
             soon(lambda: bool((admin.get(path) or {}).get("status")))
-            soon(lambda: there.needless(f"{NAME}-scores"), [])
+            soon(lambda: there.needless(f"{NAME}-scores", f"{NAME}-capacity"), [])
     assert there.refused() == []
 
 

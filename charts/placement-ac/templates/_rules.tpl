@@ -21,6 +21,8 @@ them. */}}
 {{- if ne $lease $kueue }}
 - {suffix: -lease, namespace: {{ $lease | quote }}, rules: [lease]}
 {{- end }}
+- {suffix: -capacity, namespace: {{ $lease | quote }}, rules: [capacity]}
+- {suffix: -capacity-viewer, namespace: {{ $lease | quote }}, rules: [capacity-viewer], unbound: true}
 {{- range include "placement-ac.placementNamespaces" . | splitList "," }}
 - {suffix: -placements, namespace: {{ . | quote }}, rules: [placements]}
 {{- end }}
@@ -100,6 +102,23 @@ them. */}}
   resources: [leases]
   resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}]
   verbs: [get, watch, update]
+{{- end }}
+
+{{/* In the Lease's namespace: the ConfigMaps with the capacity of the workers. An apply that creates one is a right to
+create that name. */}}
+{{- define "placement-ac.rules.capacity" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [placement-ac-capacity, placement-ac-capacity-queues]
+  verbs: [create, patch]
+{{- end }}
+
+{{/* For users: the totals of the clusters, without their queues. */}}
+{{- define "placement-ac.rules.capacity-viewer" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [placement-ac-capacity]
+  verbs: [get]
 {{- end }}
 
 {{- define "placement-ac.rules.placements" -}}
@@ -286,6 +305,10 @@ the first everywhere, the second in the namespaces of their jobs. No Secrets. */
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [placement-ac-capacity, placement-ac-capacity-queues]
   verbs: [get, list, watch]
 {{- end }}
 

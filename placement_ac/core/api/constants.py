@@ -96,6 +96,14 @@ ACCOUNT: Final = Kind(
 PERMISSION: Final = Kind(OCM_RBAC, "ClusterPermission", "clusterpermissions", True, ("v1alpha1",))
 SCORES_NAME: Final = "placement-ac"
 """The name of the AddOnPlacementScores that we report."""
+CAPACITY_NAME: Final = "placement-ac-capacity"
+"""The name of the ConfigMap with the capacity of the workers, for everybody who may see it."""
+CAPACITY_QUEUES_NAME: Final = "placement-ac-capacity-queues"
+"""The name of the ConfigMap with that of each queue on them, for admins."""
+CAPACITY_KEY: Final = "capacity.json"
+"""The key in both."""
+CAPACITY_MANAGER: Final = "placement-ac-capacity"
+"""The field manager of both."""
 SETUP_NAME: Final = "placement-ac-queues"
 """The name of the ManifestWork that sets up a worker, in its cluster's namespace."""
 MANIFEST_WORK: Final = Kind(OCM_WORK, "ManifestWork", "manifestworks", True, ("v1",), only=SETUP_NAME)

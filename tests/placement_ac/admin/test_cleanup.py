@@ -254,10 +254,21 @@ ALL = (
     rule("list delete", "cluster.open-cluster-management.io", "addonplacementscores"),
     rule("list delete", "rbac.open-cluster-management.io", "clusterpermissions"),
     rule("list delete", "authentication.open-cluster-management.io", "managedserviceaccounts"),
-    rule("list delete", "", "secrets"),
+    rule("list delete", "", "secrets configmaps"),
     rule("get list delete", "coordination.k8s.io", "leases"),
 )
 """The rights that the reference names."""
+
+
+def test_the_capacity_that_was_published_goes_and_other_config_maps_stay(left: Driver, clean: Clean) -> None:
+    path = f"{CORE}/namespaces/{NS}/configmaps"
+    for name, labels in (
+        ("placement-ac-capacity", {"app.kubernetes.io/managed-by": MANAGED_BY}),
+        ("mine", {}),
+    ):
+        left.ask("POST", path, {"metadata": {"name": name, "labels": labels}})
+    assert f"ConfigMap {NS}/placement-ac-capacity deleted" in clean("--yes").output.splitlines()
+    assert [item["metadata"]["name"] for item in left.ask("GET", path)["items"]] == ["mine"]
 
 
 def test_these_rights_are_enough(left: Driver, as_account: Callable[..., Clean]) -> None:

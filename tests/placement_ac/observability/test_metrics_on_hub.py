@@ -11,6 +11,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from placement_ac.observability.metric_definitions import (
+    CLUSTER_QUOTA,
     DEFINITIONS,
     JOB_ENDS,
     PREFIX,
@@ -22,8 +23,8 @@ from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Play, soon
 from tests.support.monitoring import expressions, matches, selectors
 
-OF_FAILURES = (QUARANTINED, RELIABILITY, JOB_ENDS)
-"""They need `--avoid-after-failure`: tests/placement_ac/controller/test_failing_clusters.py."""
+ELSEWHERE = (QUARANTINED, RELIABILITY, JOB_ENDS, CLUSTER_QUOTA)
+"""They need `--avoid-after-failure` or quota: test_failing_clusters.py, test_capacity_report_on_hub.py."""
 TARGET = {"job": "placement-ac", "instance": "10.0.0.1:8080", "pod": "placement-ac-0"}
 """Labels that Prometheus adds."""
 
@@ -126,7 +127,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     page = read()
 
     wanted = {
-        m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) if m not in OF_FAILURES else set()
+        m.name: {*m.labels} | ({"le"} if m.type == "histogram" else set()) if m not in ELSEWHERE else set()
         for m in DEFINITIONS
     }
     assert {name: labels for name, labels in page.labels().items() if name.startswith(PREFIX)} == wanted
@@ -134,7 +135,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
         (expression.where, str(selector.name))
         for expression in expressions()
         for selector in selectors(expression.text)
-        if str(selector.name) not in {metric.name for metric in OF_FAILURES}
+        if str(selector.name) not in {metric.name for metric in ELSEWHERE}
         and not any(
             one.name == selector.name and matches(selector, one.labels | TARGET) for one in page.series
         )

@@ -1,0 +1,329 @@
+"""`placement-ac capacity`: the quota of the workers, how much is used, waited for and free."""
+
+import asyncio
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+from rich.console import RenderableType
+
+from kubectl_placement.capacity.amounts import amount_text, number_of
+from kubectl_placement.capacity.views import (
+    By,
+    Row,
+    old_clusters,
+    rows_of,
+    team_rows,
+    team_totals,
+    total_rows,
+    unknown_clusters,
+)
+from kubectl_placement.cli.output import age_text, emit, plain_table, safe_text, watch_printer
+from kubectl_placement.readers.capacity_reader import NotPublished, read_published, read_workloads
+from placement_ac.cli.documents import Form, output, plain
+from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, duration, option_group, with_client
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import Refused
+from placement_ac.core.api.text import joined
+from placement_ac.core.capacity_report.model import CapacityReport
+from placement_ac.kube.client import Client
+
+AGAIN_SECONDS: Final = 5.0
+"""How often --watch reads again; of the workers themselves, three times as seldom."""
+VIEWS: Final = ("cluster", "placement", "queue", "team")
+COLUMNS: Final = ("flavor", "resource", "nominal", "used", "waiting", "borrowable", "free", "largest")
+TEAM_COLUMNS: Final = ("resource", "used", "waiting")
+NAMESPACE: Final = str(Settings.model_fields["kueue_namespace"].default)
+"""Where the ConfigMaps are by default."""
+FORBIDDEN: Final = 403
+AGAIN: Final = "ask the workers with --workers"
+WAITING_UNKNOWN: Final = {
+    "controller": "WAITING is not known: without --dispatcher and --moves, the controller does not read the "
+    "requests of jobs",
+    "workers": "WAITING is not known: you may not list Workloads in all namespaces",
+}
+"""Source → why it is not known for what jobs wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapacitySource(HubLogin):
+    """Where to read: a hub, and with `workers` its workers."""
+
+    kueue_namespace: str | None = None
+    controller_namespace: str = ""
+    workers: bool = False
+    timeout: timedelta = timedelta(seconds=5)
+    access_providers: Path | None = None
+
+    @property
+    def namespaces(self) -> tuple[HubLogin, str | None, str]:
+        """The hub, and the namespaces of Kueue and of the controller as far as they are given."""
+        return self, self.kueue_namespace, self.controller_namespace
+
+
+_options = option_group(
+    "where",
+    CapacitySource,
+    *LOGIN,
+    click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
+    click.Option(
+        ["--controller-namespace"], default="", help="The namespace of the controller.  [default: any]"
+    ),
+    click.Option(
+        ["--workers"],
+        is_flag=True,
+        help="Ask the workers now, by your right to their Secrets, not for the controller's last answers.",
+    ),
+    click.Option(
+        ["--timeout"],
+        default="5s",
+        show_default=True,
+        type=duration,
+        help="With --workers: the timeout of each worker.",
+    ),
+    click.Option(
+        ["--access-providers"],
+        type=FILE,
+        help="With --workers: the access providers of ClusterProfiles, whose plugins are run here.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The view that the caller wants."""
+
+    by: By
+    namespace: str = ""
+    """Of the Workloads of teams; "": all."""
+    gpus_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of a view, and what is to be said about them."""
+
+    by: By
+    source: Literal["controller", "workers", "hub"]
+    rows: tuple[Row, ...]
+    totals: tuple[Row, ...]
+    report: CapacityReport
+    now: datetime
+
+
+@click.command("capacity", cls=ReadCommand, epilog="Example:  placement-ac capacity --by placement")
+@_options
+@click.option("--by", type=click.Choice(VIEWS), default="cluster", show_default=True, help="The rows.")
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    help="With --by team: the Workloads of this namespace.  [default: all that you may list]",
+)
+@click.option("-A", "--all-namespaces", is_flag=True, help="With --by team: those of all namespaces.")
+@click.option("--gpus", "gpus_only", is_flag=True, help="Only GPUs (the setting score-gpus names them).")
+@output("wide", "json", "yaml", "csv")
+@click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
+def command(
+    where: CapacitySource,
+    by: By,
+    namespace: str,
+    all_namespaces: bool,
+    gpus_only: bool,
+    form: Form,
+    watch: bool,
+) -> None:
+    """Show how much quota the clusters have, use and have left.
+
+    For each cluster, flavor and resource, the GPUs first: the nominal quota of its ClusterQueues, the part
+    that jobs use, the part that jobs wait for which are nominated there, the part that may be borrowed, the
+    part that is free, and the largest Pod set that fits now. The numbers are the controller's last answers;
+    with --workers, they are read from the workers now. With --by team: what the Workloads use and wait for
+    that you may list, by namespace.
+    """
+    if (namespace or all_namespaces) and by != "team":
+        raise click.UsageError("use -n and -A only with --by team")
+    if namespace and all_namespaces:
+        raise click.UsageError("use -n or -A, not both")
+    question = Question(by, namespace, gpus_only)
+    if watch:
+        with_client(where, lambda client: _watch(client, where, question, form))
+        return
+    answer = with_client(where, lambda client: _read(client, where, question))
+    _print(answer, form)
+    _report_problems(answer)
+
+
+async def _read(client: Client, where: CapacitySource, question: Question) -> Answer:
+    if question.by == "team":
+        return await _teams(client, where, question)
+    if where.workers:
+        from kubectl_placement.cli.capacity_hub import ask_workers  # noqa: PLC0415  # see there
+
+        report = await ask_workers(client, *where.namespaces, where.timeout, where.access_providers)
+    else:
+        report = await _published(client, where, queues=question.by == "queue")
+    rows, totals = rows_of(report, question.by), total_rows(report)
+    if question.gpus_only:
+        rows, totals = _gpus(rows, report.gpus), _gpus(totals, report.gpus)
+    source: Literal["controller", "workers"] = "workers" if where.workers else "controller"
+    return Answer(question.by, source, rows, totals, report, datetime.now(UTC))
+
+
+async def _published(client: Client, where: CapacitySource, *, queues: bool) -> CapacityReport:
+    """Return the controller's answers: where they are by default, else where its settings say."""
+    namespace = where.kueue_namespace or NAMESPACE
+    try:
+        return await read_published(client, namespace, queues=queues)
+    except NotPublished:
+        from kubectl_placement.cli.capacity_hub import lease_namespace  # noqa: PLC0415  # see there
+
+        other = await lease_namespace(client, *where.namespaces)
+        if other == namespace:
+            raise
+        return await read_published(client, other, queues=queues)
+
+
+async def _teams(client: Client, where: CapacitySource, question: Question) -> Answer:
+    gpus: tuple[str, ...] = Settings.model_fields["score_gpus"].default
+    with suppress(NotPublished):
+        gpus = (await read_published(client, where.kueue_namespace or NAMESPACE, queues=False)).gpus
+    try:
+        workloads = await read_workloads(client, question.namespace)
+    except Refused as refused:
+        if refused.status != FORBIDDEN:
+            raise
+        place = f"namespace {question.namespace}" if question.namespace else "all namespaces"
+        raise NotPublished(f"use -n NAMESPACE: you may not list Workloads in {place}") from None
+    rows = team_rows(workloads, gpus)
+    rows = _gpus(rows, gpus) if question.gpus_only else rows
+    return Answer("team", "hub", rows, team_totals(rows, gpus), CapacityReport(), datetime.now(UTC))
+
+
+def _gpus(rows: tuple[Row, ...], gpus: Sequence[str]) -> tuple[Row, ...]:
+    return tuple(row for row in rows if row.resource in gpus)
+
+
+async def _watch(client: Client, where: CapacitySource, question: Question, form: Form) -> None:
+    reported = False
+    with watch_printer(form) as printer:
+        while True:
+            answer = await _read(client, where, question)
+            if not reported:
+                _report_problems(answer)
+            reported = True
+            if form == "csv":
+                _print(answer, form)
+            else:
+                printer.show(capacity_document(answer), partial(_table, answer), {})
+            await asyncio.sleep(AGAIN_SECONDS * (3 if where.workers else 1))
+
+
+# -- output
+
+
+def _print(answer: Answer, form: Form) -> None:
+    if form == "csv":
+        click.echo(_csv(answer), nl=False)
+    else:
+        emit(form, capacity_document(answer), partial(_table, answer))
+
+
+def _columns(answer: Answer) -> tuple[str, ...]:
+    return TEAM_COLUMNS if answer.by == "team" else COLUMNS
+
+
+def capacity_document(answer: Answer) -> dict[str, object]:
+    """Return the document of `-o json`."""
+    clusters = [
+        {"name": one.name, "placements": one.placements, "readAt": one.read_at, "problem": one.problem}
+        for one in answer.report.clusters
+    ]
+    return {
+        "by": answer.by,
+        "source": answer.source,
+        "rows": [{answer.by: row.name} | _values(answer, row) for row in answer.rows],
+        "totals": [_values(answer, row) for row in answer.totals],
+        "clusters": clusters,
+        "note": answer.report.note,
+    }
+
+
+def _values(answer: Answer, row: Row) -> dict[str, object]:
+    values = {name: getattr(row, name) for name in _columns(answer)}
+    if not row.flavor:
+        values.pop("flavor", None)
+    return {name: number_of(value) if isinstance(value, int) else value for name, value in values.items()}
+
+
+def _csv(answer: Answer) -> str:
+    text = io.StringIO()
+    columns = _columns(answer)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((answer.by, *columns, "readAt"))
+    for row in answer.rows:
+        values = (getattr(row, name) for name in columns)
+        cells = (number_of(value) if isinstance(value, int) else value for value in values)
+        writer.writerow(_harmless(cell) for cell in (row.name, *cells, plain(row.read_at) or ""))
+    return text.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    """Return a cell that a spreadsheet does not take for a formula: names are a worker's words."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+
+
+def _table(answer: Answer, wide: bool) -> Iterator[RenderableType]:
+    columns = _columns(answer)
+    has_age = answer.source == "controller"
+    table = plain_table(answer.by.upper(), *map(str.upper, columns), *(("AGE",) if has_age else ()))
+    for number in range(1 + columns.index("resource") + 1, 1 + len(columns)):
+        table.columns[number].justify = "right"
+    for row in answer.rows:
+        age = (age_text((answer.now - row.read_at).total_seconds()) if row.read_at else "",)
+        table.add_row(safe_text(row.name), *_cells(row, columns), *(age if has_age else ()))
+    for row in answer.totals:
+        table.add_row(safe_text("TOTAL", "bold"), *_cells(row, columns), *(("",) if has_age else ()))
+    yield table
+    if wide:
+        yield from _clusters_of_placements(answer)
+
+
+def _cells(row: Row, columns: Sequence[str]) -> Iterator[RenderableType]:
+    for name in columns:
+        value = getattr(row, name)
+        if name == "borrowable" and row.lends:
+            yield safe_text("cohort")
+        else:
+            text = amount_text(value, row.resource) if isinstance(value, int | None) else value
+            yield safe_text(text)
+
+
+def _clusters_of_placements(answer: Answer) -> Iterator[RenderableType]:
+    for cluster in answer.report.clusters:
+        if cluster.placements:
+            yield safe_text(f"{cluster.name}: Placements {joined(cluster.placements)}")
+
+
+def _report_problems(answer: Answer) -> None:
+    """Report on stderr the clusters that are not known, old answers, and what is left out."""
+    for why, names in unknown_clusters(answer.report).items():
+        click.echo(safe_text(f"not known: {joined(names)}: {why}").plain, err=True)
+    if answer.source == "controller" and (old := old_clusters(answer.report, answer.now)):
+        oldest = min(one.read_at for one in old if one.read_at)
+        age, clusters = age_text((answer.now - oldest).total_seconds()), joined([one.name for one in old])
+        click.echo(safe_text(f"{AGAIN}: the answers of {clusters} are old ({age})").plain, err=True)
+    if answer.by != "team" and not answer.report.clusters:
+        click.echo("No clusters found: no MultiKueueConfig of placement-ac lists any", err=True)
+    if any(row.waiting is None for row in answer.totals):
+        click.echo(WAITING_UNKNOWN[answer.source], err=True)
+    if answer.report.note:
+        click.echo(safe_text(f"{AGAIN}: {answer.report.note}").plain, err=True)

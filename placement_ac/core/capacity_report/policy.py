@@ -1,0 +1,20 @@
+"""
+The admin's choices about the capacity that is reported.
+
+Plain data. Times are in seconds.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityPolicy:
+    """Whether, where and how often the capacity of the workers is published."""
+
+    enabled: bool = False
+    namespace: str = "kueue-system"
+    """Of the ConfigMaps: that of the Lease."""
+    gpus: tuple[str, ...] = ()
+    """The resources that are GPUs."""
+    reads_jobs: bool = False
+    """Whether it is known what Workloads ask for: only with our dispatcher."""
