@@ -349,8 +349,14 @@ def workload(raw: Obj) -> objects.Workload:
 
 
 def workload_with_job(raw: Obj) -> objects.Workload:
-    """Read one with what it asks of a cluster, and since when it is nominated."""
-    return replace(workload(raw), job=job_spec(raw), nominated_since=_nominated_since(raw))
+    """Read one with what it asks of a cluster, since when it is nominated, and its place in a queue."""
+    return replace(
+        workload(raw),
+        job=job_spec(raw),
+        nominated_since=_nominated_since(raw),
+        created=created_at(raw),
+        priority=get_int(raw, "spec", "priority") or 0,
+    )
 
 
 def workload_with_identity(raw: Obj) -> objects.Workload:

@@ -187,6 +187,9 @@ class Workload:
     """Its wishes about the cluster; read only for our dispatcher."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
+    created: datetime | None = None
+    """When it was created; read only for our dispatcher, as `priority`."""
+    priority: int = 0
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)

@@ -1,0 +1,173 @@
+"""
+One run of the queues into the future, with run times drawn for each job.
+
+Pure and deterministic: a job's run time is drawn from its uid and the number of the run alone, so another job
+in the queue changes nothing in it.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Final
+from zlib import crc32
+
+from placement_ac.core.expected_start.model import Order, PoolKey, SimulatedJob, World
+from placement_ac.core.expected_start.pool import Pool, Taken
+
+EVENTS_AT_ONCE: Final = 200
+"""A simulation can be left after so many: they take one to three milliseconds."""
+EVENTS_MOST: Final = 10_000
+"""A run ends after so many; who has not started by then starts later than can be said."""
+HORIZON_SECONDS: Final = 7 * 86400.0
+_MASK: Final = 2**64 - 1
+
+
+def uniform(name: str, run: int) -> float:
+    """Return a number from 0 to 1, the same for the same arguments (splitmix64)."""
+    mixed = (crc32(name.encode()) * 0x9E3779B97F4A7C15 + run * 0xD1B54A32D192ED03) & _MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+    return ((mixed ^ (mixed >> 31)) >> 11) / 2**53
+
+
+class Simulation:
+    """`run`: its number, from which the run times are drawn."""
+
+    def __init__(self, world: World, run: int) -> None:
+        self.starts: dict[str, float] = {}
+        """Uid → when it starts, of those that wait now; in seconds."""
+        self._world, self._run = world, run
+        self._pools = {spec.key: Pool(spec) for spec in world.pools}
+        self._numbers = count()
+        self._events: list[tuple[float, int, str, SimulatedJob | None, Taken]] = []
+        self._with_quota: set[str] = set()
+        """Who has quota on the hub, or needs none."""
+        self._on_hub: dict[str, Taken] = {}
+        self._started: set[str] = set()
+        self._left: dict[str, list[PoolKey]] = {}
+        """Uid → where it may be nominated in later rounds."""
+        self._to_start = {job.uid for job in world.jobs if job.runs_in is None}
+        self._arrived = 0
+        for job in world.jobs:
+            self._begin(job)
+        self._plan_arrival(0.0)
+
+    def steps(self) -> Iterator[None]:
+        """Run it until all have started; yield after each EVENTS_AT_ONCE."""
+        for key in self._pools:
+            self._fill(key, 0.0)
+        for number in range(EVENTS_MOST):
+            if not self._to_start or not self._events or self._events[0][0] > HORIZON_SECONDS:
+                return
+            now, _, what, job, taken = heapq.heappop(self._events)
+            if job is None:
+                self._arrive(now)
+            elif what == "round":
+                self._nominate(job, now)
+            else:
+                self._end(job, taken, now)
+            if number % EVENTS_AT_ONCE == EVENTS_AT_ONCE - 1:
+                yield
+
+    # -- now
+
+    def _begin(self, job: SimulatedJob) -> None:
+        """Put a job where it is now."""
+        if job.runs_in is not None:
+            self._started.add(job.uid)
+        if job.hub is None or job.has_quota:
+            self._with_quota.add(job.uid)
+            self._on_hub[job.uid] = self._pools[job.hub].take(job.asked) if job.hub else ()
+        else:
+            self._pools[job.hub].join(job, job.order)
+        if job.runs_in is not None:
+            self._later(self._seconds(job), "end", job, self._pools[job.runs_in].take(job.asked))
+            return
+        self._left[job.uid] = [key for key in job.candidates if key not in job.waits_in]
+        for key, order in job.waits_in.items():
+            self._pools[key].join(job, order)
+        if job.uid in self._with_quota and self._left[job.uid]:
+            self._later(max(job.next_round, 0.0), "round", job)
+
+    def _later(self, when: float, what: str, job: SimulatedJob | None, taken: Taken = ()) -> None:
+        heapq.heappush(self._events, (when, next(self._numbers), what, job, taken))
+
+    def _seconds(self, job: SimulatedJob) -> float:
+        """Return how long a job goes on."""
+        if job.run_times is None:
+            return math.inf
+        seconds = job.run_times.remaining(uniform(job.uid, self._run), job.age)
+        return seconds if job.most_seconds is None else min(seconds, max(job.most_seconds - job.age, 0.0))
+
+    # -- events
+
+    def _end(self, job: SimulatedJob, taken: Taken, now: float) -> None:
+        key = job.runs_in
+        if key is None:
+            return
+        self._pools[key].release(taken)
+        if job.hub is not None:
+            self._pools[job.hub].release(self._on_hub.pop(job.uid, ()))
+            self._fill(job.hub, now)
+        self._fill(key, now)
+
+    def _fill(self, key: PoolKey, now: float) -> None:
+        """Give quota to those that wait for it, in their order."""
+        is_hub = not key[0]
+        while found := self._pools[key].next(self._with_quota if is_hub else self._started):
+            job, taken = found
+            if is_hub:
+                self._with_quota.add(job.uid)
+                self._on_hub[job.uid] = taken
+                self._nominate(job, now)
+            else:
+                self._start(job, key, taken, now)
+
+    def _start(self, job: SimulatedJob, key: PoolKey, taken: Taken, now: float) -> None:
+        self._started.add(job.uid)
+        self._left.pop(job.uid, None)
+        if job.uid in self._to_start:
+            self._to_start.remove(job.uid)
+            self.starts[job.uid] = now
+        self._later(now + self._seconds(job), "end", replace(job, runs_in=key), taken)
+
+    def _nominate(self, job: SimulatedJob, now: float) -> None:
+        """Let a job wait on the next clusters: those with room first, then in the dispatcher's order."""
+        left = self._left.get(job.uid, [])
+        if job.uid in self._started or not left:
+            return
+        order = sorted(left, key=lambda key: self._pools[key].room(job.asked) is None)
+        chosen, self._left[job.uid] = order[: self._world.step_size], order[self._world.step_size :]
+        place: Order = (job.order[0], now, job.uid)
+        for key in chosen:
+            self._pools[key].join(job, place)
+        if self._left[job.uid]:
+            self._later(now + self._world.round_seconds, "round", job)
+        for key in chosen:
+            self._fill(key, now)
+
+    # -- those that come
+
+    def _plan_arrival(self, now: float) -> None:
+        arrivals = self._world.arrivals
+        if arrivals.per_second > 0 and arrivals.templates:
+            share = uniform(f"gap {self._arrived}", self._run)
+            self._later(now - math.log(1.0 - share) / arrivals.per_second, "arrival", None)
+
+    def _arrive(self, now: float) -> None:
+        """Let a job come that is like one of the last ones."""
+        templates = self._world.arrivals.templates
+        share = uniform(f"template {self._arrived}", self._run)
+        like, uid = templates[int(share * len(templates))], f"arrival {self._arrived}"
+        self._arrived += 1
+        job = replace(like, uid=uid, order=(like.order[0], now, uid))
+        self._plan_arrival(now)
+        self._left[uid] = list(job.candidates)
+        if job.hub is None:
+            self._with_quota.add(uid)
+            self._nominate(job, now)
+        else:
+            self._pools[job.hub].join(job, job.order)
+            self._fill(job.hub, now)
