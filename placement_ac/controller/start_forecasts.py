@@ -49,29 +49,26 @@ class StartForecaster:
         self._cache, self._snapshot, self._metrics = cache, snapshot, metrics
         self._clock, self._busy = clock, busy
         self._forecasts = Forecasts()
-        self.expected: Mapping[str, ExpectedStart] = {}
-        """Uid → when a job starts, by the last look."""
 
     async def look(self) -> None:
         """Count the forecasts of jobs that have started, and give one to each job that has none."""
         if not self._cache.has_synced or self._cache.runs is None:
             return
-        keys = (key for key in self._cache.keys() if key.kind == "placement")
+        keys = (key for key in self._cache.keys() if key.kind == "placement")  # noqa: SIM118  # no mapping
         placements = [
             PlacementInputs(snapshot, select_targets(snapshot))
             for snapshot in map(self._snapshot, sorted(keys))
             if snapshot.policy.dispatcher
         ]
         workloads = {one.meta.uid: one for of in placements for one in of.snapshot.workloads}
-        self._count(workloads.values())
+        waiting = self._count(workloads.values())
+        new = {uid for uid in waiting if not self._forecasts.known(uid)}
         now = self._clock()
-        found = await self._forecast(placements, now)
-        if found is not None:
-            self.expected = found
+        if new and (found := await self._forecast(placements, now, new)):
             self._forecasts.give(found, now)
 
-    def _count(self, workloads: Iterable[Workload]) -> None:
-        """Take in which jobs have started since the last look."""
+    def _count(self, workloads: Iterable[Workload]) -> list[str]:
+        """Take in which jobs have started since the last look; return the uids of those that wait."""
         began = {run.uid: run.began for run in self._cache.runs or ()}
         waiting = []
         for workload in workloads:
@@ -80,12 +77,13 @@ class StartForecaster:
             elif not workload.cluster:
                 waiting.append(workload.meta.uid)
         self._metrics.jobs_started(self._forecasts.take_results(waiting, began))
+        return waiting
 
     async def _forecast(
-        self, placements: list[PlacementInputs], now: datetime
+        self, placements: list[PlacementInputs], now: datetime, wanted: set[str]
     ) -> Mapping[str, ExpectedStart] | None:
-        """Return uid → when each job that waits starts; None: it took too long."""
-        work = forecast(placements, list(self._cache.runs or ()), None, now)
+        """Return uid → when each of these jobs starts; None: it took too long."""
+        work = forecast(placements, list(self._cache.runs or ()), None, now, wanted)
         spent = 0.0
         while spent < BUSY_SECONDS:
             began = self._busy()

@@ -5,7 +5,7 @@ Pure. It can be left between two steps and be gone on with later, so that nobody
 """
 
 import math
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from placement_ac.core.expected_start.model import ExpectedStart, Interval, Unknown, World
@@ -19,11 +19,17 @@ TOO_LATE: Final = "in too many cases it does not start within what is simulated"
 T = TypeVar("T")
 
 
-def expected_starts(world: World, runs: int = RUNS) -> Generator[None, None, Mapping[str, ExpectedStart]]:
-    """Return uid → the expected start of each job that waits; yield after each few milliseconds."""
-    starts: dict[str, list[float]] = {job.uid: [] for job in world.jobs if job.runs_in is None}
+def expected_starts(
+    world: World, wanted: Container[str] | None = None, runs: int = RUNS
+) -> Generator[None, None, Mapping[str, ExpectedStart]]:
+    """Return uid → the expected start of each job that waits; yield after each few milliseconds.
+
+    `wanted`: only these; None: all.
+    """
+    waiting = [job.uid for job in world.jobs if job.runs_in is None]
+    starts: dict[str, list[float]] = {uid: [] for uid in waiting if wanted is None or uid in wanted}
     for number in range(runs if starts else 0):
-        simulation = Simulation(world, number)
+        simulation = Simulation(world, number, starts.keys())
         yield
         yield from simulation.steps()
         for uid, found in starts.items():

@@ -99,3 +99,5 @@ class World:
     step_size: int = 3
     """To how many clusters a job is nominated in a round."""
     round_seconds: float = 300.0
+    by_headroom: bool = False
+    """Whether the dispatcher prefers the clusters where most is free."""

@@ -45,6 +45,10 @@ class Forecasts:
             if uid in self._given or len(self._given) < FORECASTS_KEPT:
                 self._given.setdefault(uid, Forecast(now, start))
 
+    def known(self, uid: str) -> bool:
+        """Whether something was said of a job."""
+        return uid in self._given
+
     def take_results(self, waiting: Iterable[str], began: Mapping[str, datetime]) -> Counter[Result]:
         """Return how the forecasts of jobs held that have started, and forget these, and those that are gone.
 

@@ -7,8 +7,7 @@ in the queue changes nothing in it.
 
 import heapq
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import Final
 from zlib import crc32
@@ -32,42 +31,47 @@ def uniform(name: str, run: int) -> float:
     return ((mixed ^ (mixed >> 31)) >> 11) / 2**53
 
 
-class Simulation:
-    """`run`: its number, from which the run times are drawn."""
+_Event = tuple[float, int, str, SimulatedJob | None, PoolKey | None, Taken]
+"""When, its number, the uid of a job and what is known of it (None: another job comes), and if it ends then:
+where, and what it holds there; else it is nominated to more clusters."""
 
-    def __init__(self, world: World, run: int) -> None:
+
+class Simulation:
+    """`run`: its number, from which the run times are drawn; it ends when all `wanted` have started."""
+
+    def __init__(self, world: World, run: int, wanted: Iterable[str]) -> None:
         self.starts: dict[str, float] = {}
-        """Uid → when it starts, of those that wait now; in seconds."""
+        """Uid → when it starts, of those that are wanted; in seconds."""
         self._world, self._run = world, run
         self._pools = {spec.key: Pool(spec) for spec in world.pools}
         self._numbers = count()
-        self._events: list[tuple[float, int, str, SimulatedJob | None, Taken]] = []
+        self._events: list[_Event] = []
         self._with_quota: set[str] = set()
         """Who has quota on the hub, or needs none."""
         self._on_hub: dict[str, Taken] = {}
         self._started: set[str] = set()
-        self._left: dict[str, list[PoolKey]] = {}
+        self._left: dict[str, Sequence[PoolKey]] = {}
         """Uid → where it may be nominated in later rounds."""
-        self._to_start = {job.uid for job in world.jobs if job.runs_in is None}
+        self._to_start = set(wanted)
         self._arrived = 0
         for job in world.jobs:
             self._begin(job)
         self._plan_arrival(0.0)
 
     def steps(self) -> Iterator[None]:
-        """Run it until all have started; yield after each EVENTS_AT_ONCE."""
+        """Run it; yield after each EVENTS_AT_ONCE."""
         for key in self._pools:
             self._fill(key, 0.0)
         for number in range(EVENTS_MOST):
             if not self._to_start or not self._events or self._events[0][0] > HORIZON_SECONDS:
                 return
-            now, _, what, job, taken = heapq.heappop(self._events)
+            now, _, uid, job, where, taken = heapq.heappop(self._events)
             if job is None:
                 self._arrive(now)
-            elif what == "round":
-                self._nominate(job, now)
+            elif where is None:
+                self._nominate(uid, job, now)
             else:
-                self._end(job, taken, now)
+                self._end(uid, job, where, taken, now)
             if number % EVENTS_AT_ONCE == EVENTS_AT_ONCE - 1:
                 yield
 
@@ -79,74 +83,83 @@ class Simulation:
             self._started.add(job.uid)
         if job.hub is None or job.has_quota:
             self._with_quota.add(job.uid)
-            self._on_hub[job.uid] = self._pools[job.hub].take(job.asked) if job.hub else ()
+            if job.hub is not None:
+                self._on_hub[job.uid] = self._pools[job.hub].take(job.asked)
         else:
-            self._pools[job.hub].join(job, job.order)
+            self._pools[job.hub].join(job.uid, job, job.order)
         if job.runs_in is not None:
-            self._later(self._seconds(job), "end", job, self._pools[job.runs_in].take(job.asked))
+            taken = self._pools[job.runs_in].take(job.asked)
+            self._later(self._seconds(job.uid, job, job.age), job.uid, job, job.runs_in, taken)
             return
-        self._left[job.uid] = [key for key in job.candidates if key not in job.waits_in]
+        self._left[job.uid] = job.candidates
         for key, order in job.waits_in.items():
-            self._pools[key].join(job, order)
-        if job.uid in self._with_quota and self._left[job.uid]:
-            self._later(max(job.next_round, 0.0), "round", job)
+            self._pools[key].join(job.uid, job, order)
+        if job.uid in self._with_quota and job.candidates:
+            self._later(max(job.next_round, 0.0), job.uid, job)
 
-    def _later(self, when: float, what: str, job: SimulatedJob | None, taken: Taken = ()) -> None:
-        heapq.heappush(self._events, (when, next(self._numbers), what, job, taken))
+    def _later(
+        self, when: float, uid: str, job: SimulatedJob | None, key: PoolKey | None = None, taken: Taken = ()
+    ) -> None:
+        heapq.heappush(self._events, (when, next(self._numbers), uid, job, key, taken))
 
-    def _seconds(self, job: SimulatedJob) -> float:
-        """Return how long a job goes on."""
+    def _seconds(self, uid: str, job: SimulatedJob, age: float) -> float:
+        """Return how long a job of that age goes on."""
         if job.run_times is None:
             return math.inf
-        seconds = job.run_times.remaining(uniform(job.uid, self._run), job.age)
-        return seconds if job.most_seconds is None else min(seconds, max(job.most_seconds - job.age, 0.0))
+        seconds = job.run_times.remaining(uniform(uid, self._run), age)
+        return seconds if job.most_seconds is None else min(seconds, max(job.most_seconds - age, 0.0))
 
     # -- events
 
-    def _end(self, job: SimulatedJob, taken: Taken, now: float) -> None:
-        key = job.runs_in
-        if key is None:
-            return
+    def _end(self, uid: str, job: SimulatedJob, key: PoolKey, taken: Taken, now: float) -> None:
         self._pools[key].release(taken)
         if job.hub is not None:
-            self._pools[job.hub].release(self._on_hub.pop(job.uid, ()))
+            self._pools[job.hub].release(self._on_hub.pop(uid, ()))
             self._fill(job.hub, now)
         self._fill(key, now)
 
     def _fill(self, key: PoolKey, now: float) -> None:
         """Give quota to those that wait for it, in their order."""
         is_hub = not key[0]
-        while found := self._pools[key].next(self._with_quota if is_hub else self._started):
-            job, taken = found
+        for uid, job, taken in self._pools[key].admit(self._with_quota if is_hub else self._started):
             if is_hub:
-                self._with_quota.add(job.uid)
-                self._on_hub[job.uid] = taken
-                self._nominate(job, now)
+                self._with_quota.add(uid)
+                self._on_hub[uid] = taken
+                self._nominate(uid, job, now)
             else:
-                self._start(job, key, taken, now)
+                self._start(uid, job, key, taken, now)
 
-    def _start(self, job: SimulatedJob, key: PoolKey, taken: Taken, now: float) -> None:
-        self._started.add(job.uid)
-        self._left.pop(job.uid, None)
-        if job.uid in self._to_start:
-            self._to_start.remove(job.uid)
-            self.starts[job.uid] = now
-        self._later(now + self._seconds(job), "end", replace(job, runs_in=key), taken)
+    def _start(self, uid: str, job: SimulatedJob, key: PoolKey, taken: Taken, now: float) -> None:
+        self._started.add(uid)
+        self._left.pop(uid, None)
+        if uid in self._to_start:
+            self._to_start.remove(uid)
+            self.starts[uid] = now
+        self._later(now + self._seconds(uid, job, 0.0), uid, job, key, taken)
 
-    def _nominate(self, job: SimulatedJob, now: float) -> None:
+    def _nominate(self, uid: str, job: SimulatedJob, now: float) -> None:
         """Let a job wait on the next clusters: those with room first, then in the dispatcher's order."""
-        left = self._left.get(job.uid, [])
-        if job.uid in self._started or not left:
+        left, number = self._left.get(uid, ()), self._world.step_size
+        if uid in self._started or not left:
             return
-        order = sorted(left, key=lambda key: self._pools[key].room(job.asked) is None)
-        chosen, self._left[job.uid] = order[: self._world.step_size], order[self._world.step_size :]
-        place: Order = (job.order[0], now, job.uid)
+        free = [key for key in left if self._pools[key].room(job.asked) is not None]
+        if self._world.by_headroom:
+            free.sort(key=lambda key: -self._pools[key].headroom(job.asked))
+            left = sorted(left, key=lambda key: -self._pools[key].headroom(job.asked))
+        chosen = [*free, *(key for key in left if key not in free)][:number]
+        self._left[uid] = [key for key in left if key not in chosen]
+        for key in free[:number]:
+            pool = self._pools[key]
+            if pool.admits(job.asked, self._started):
+                taken = pool.room(job.asked) or ()
+                pool.reserve(taken)
+                self._start(uid, job, key, taken, now)
+                return
+        place: Order = (job.order[0], now, uid)
         for key in chosen:
-            self._pools[key].join(job, place)
-        if self._left[job.uid]:
-            self._later(now + self._world.round_seconds, "round", job)
-        for key in chosen:
-            self._fill(key, now)
+            self._pools[key].join(uid, job, place)
+        if self._left[uid]:
+            self._later(now + self._world.round_seconds, uid, job)
 
     # -- those that come
 
@@ -154,20 +167,19 @@ class Simulation:
         arrivals = self._world.arrivals
         if arrivals.per_second > 0 and arrivals.templates:
             share = uniform(f"gap {self._arrived}", self._run)
-            self._later(now - math.log(1.0 - share) / arrivals.per_second, "arrival", None)
+            self._later(now - math.log(1.0 - share) / arrivals.per_second, "", None)
 
     def _arrive(self, now: float) -> None:
         """Let a job come that is like one of the last ones."""
         templates = self._world.arrivals.templates
         share = uniform(f"template {self._arrived}", self._run)
-        like, uid = templates[int(share * len(templates))], f"arrival {self._arrived}"
+        job, uid = templates[int(share * len(templates))], f"arrival {self._arrived}"
         self._arrived += 1
-        job = replace(like, uid=uid, order=(like.order[0], now, uid))
         self._plan_arrival(now)
-        self._left[uid] = list(job.candidates)
+        self._left[uid] = job.candidates
         if job.hub is None:
             self._with_quota.add(uid)
-            self._nominate(job, now)
+            self._nominate(uid, job, now)
         else:
-            self._pools[job.hub].join(job, job.order)
+            self._pools[job.hub].join(uid, job, (job.order[0], now, uid))
             self._fill(job.hub, now)

@@ -42,6 +42,7 @@ from placement_ac.core.plan.targets import TargetClusters
 
 WAITING_MOST: Final = 2000
 """So many jobs that wait are simulated, in the order of their queue."""
+HEADROOM: Final = "Headroom"
 NOT_ACTIVE: Final = "it is not active"
 KUEUE_DECIDES: Final = "Kueue's own dispatcher decides, so the quota of the workers is not known"
 HUB_UNKNOWN: Final = "the queues of the hub are not read, and it waits for quota there"
@@ -141,6 +142,12 @@ class _Builder:
             arrivals(self._runs, [case.workload for case in self._cases], jobs, self._like, self._now),
             self._policy.step_size if self._policy else 1,
             self._policy.round_timeout if self._policy else 0.0,
+            by_headroom=any(
+                name == HEADROOM
+                for case in self._cases[:1]
+                if (fit := self._fits.get(case.of.snapshot.name))
+                for name, _ in fit.profile(case.workload).weights
+            ),
         )
         ids = {case.workload.meta.uid: queue_of(case.workload) for case in self._cases}
         without = frozenset(ids[job.uid] for job in jobs if job.run_times is None)

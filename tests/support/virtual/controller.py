@@ -16,8 +16,8 @@ from placement_ac.cache.tables import NO_SETUP
 from placement_ac.controller.background_queries import ReadQueues
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
-from placement_ac.controller.start_forecasts import LOOK_SECONDS, StartForecaster
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
+from placement_ac.controller.start_forecasts import LOOK_SECONDS, StartForecaster
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import WORKLOAD, Kind
