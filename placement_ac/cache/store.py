@@ -27,6 +27,7 @@ from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CONFIG_MAP,
     CREDENTIAL_METHODS,
+    LOCAL_QUEUE,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_SCORE,
@@ -321,6 +322,17 @@ class Cache:
         """The last runs of jobs; None: Kueue's own dispatcher decides, and nobody asks for them."""
         return self._tables.runs
 
+    def hub_queues(self) -> tuple[list[Obj], list[Obj]] | None:
+        """Return the hub's LocalQueues and ClusterQueues, without their status.
+
+        None: they are not watched, or their quota is not in their spec, because Kueue computes it.
+        """
+        tables = self._tables
+        if LOCAL_QUEUE not in self.kinds or tables.capacity_providers.objects:
+            return None
+        local, cluster = tables.local_queues.objects.values(), tables.cluster_queues.objects.values()
+        return [_as_object(one) for one in local], [_as_object(one) for one in cluster]
+
     def job_ends(self) -> Mapping[tuple[str, str], int]:
         """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
         return ends_by_cluster(self._tables.failures, self._tables.multikueue_clusters)
@@ -433,3 +445,7 @@ class Cache:
         longer = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
         return longer and same and now.ours and not self._policy.probe
+
+
+def _as_object(queue: objects.HubQueue) -> Obj:
+    return {"metadata": {"name": queue.meta.name, "namespace": queue.meta.namespace}, "spec": queue.spec}

@@ -16,6 +16,7 @@ from placement_ac.cache.listing import EVERYWHERE, Scope
 from placement_ac.config import policy
 from placement_ac.controller.build import SessionInputs, new_cache, new_reconciler
 from placement_ac.controller.hub_discovery import discover, wanted_kinds
+from placement_ac.controller.start_forecasts import StartForecaster
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.fields import get_str
@@ -66,6 +67,7 @@ class Session:
         self._reconciler = new_reconciler(
             inputs, self.cache, on_write=self._wrote, add_after=self.queue.add_after, clock=utc_now
         )
+        self._forecaster = StartForecaster(self.cache, self._reconciler.snapshot, self._metrics, utc_now)
         self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
         watches = inputs.health.begin_session(names.values())
@@ -98,6 +100,7 @@ class Session:
             *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
+            self._forecaster.keep_looking(self._leads),
             watch_clock(utc_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
         )
@@ -148,6 +151,7 @@ class Session:
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
         self._reconciler.reset()
+        self._forecaster.reset()
         if leading:
             self._enqueue_all()
         else:

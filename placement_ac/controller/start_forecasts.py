@@ -14,13 +14,16 @@ from typing import Final
 import structlog
 
 from placement_ac.cache.store import Cache
+from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.expected_start.forecast import forecast
 from placement_ac.core.expected_start.model import ExpectedStart
 from placement_ac.core.expected_start.outcomes import Forecasts
-from placement_ac.core.expected_start.world import PlacementInputs
+from placement_ac.core.expected_start.world import HubQueues, PlacementInputs
+from placement_ac.core.inputs.queue_facts import worker_facts
 from placement_ac.core.inputs.state import Key, Snapshot
 from placement_ac.core.plan.targets import select_targets
+from placement_ac.observability.logs import LogDeduplicator
 from placement_ac.observability.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -48,6 +51,22 @@ class StartForecaster:
     ) -> None:
         self._cache, self._snapshot, self._metrics = cache, snapshot, metrics
         self._clock, self._busy = clock, busy
+        self._forecasts = Forecasts()
+
+    async def keep_looking(self, leads: Callable[[], bool]) -> None:
+        """Look once a minute while this process leads. Whatever goes wrong, the controller goes on."""
+        logged = LogDeduplicator()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                if leads():
+                    await self.look()
+            except Exception as error:  # it is no reason to stop the dispatcher
+                level = logged.level("look", error_place(error))
+                log.log(level, "it cannot be said when jobs start", error=error_place(error))
+
+    def reset(self) -> None:
+        """Forget all forecasts, as after a restart."""
         self._forecasts = Forecasts()
 
     async def look(self) -> None:
@@ -83,7 +102,7 @@ class StartForecaster:
         self, placements: list[PlacementInputs], now: datetime, wanted: set[str]
     ) -> Mapping[str, ExpectedStart] | None:
         """Return uid → when each of these jobs starts; None: it took too long."""
-        work = forecast(placements, list(self._cache.runs or ()), None, now, wanted)
+        work = forecast(placements, list(self._cache.runs or ()), self._hub_queues(), now, wanted)
         spent = 0.0
         while spent < BUSY_SECONDS:
             began = self._busy()
@@ -97,3 +116,8 @@ class StartForecaster:
             await asyncio.sleep(PAUSE_SECONDS)
         log.warning("too many jobs wait to say of each when it starts", seconds=BUSY_SECONDS)
         return None
+
+    def _hub_queues(self) -> HubQueues | None:
+        """Return the hub's queues, where they are watched; None: they are not."""
+        objects = self._cache.hub_queues()
+        return worker_facts(*objects).known if objects else None

@@ -79,8 +79,8 @@ class Metrics(Collector):
             self._writes_undone.labels(kind.kind)
         for cause in CAUSES:
             self._moves.labels(cause)
-        for result in RESULTS:
-            self._expected_starts.labels(result)
+        for outcome in RESULTS:
+            self._expected_starts.labels(outcome)
         for controller in definitions.CONTROLLERS:
             self._latency.labels(controller)
             for result in definitions.RESULTS:

@@ -23,9 +23,10 @@ def forecast(
     now: datetime,
     wanted: Container[str] | None = None,
 ) -> Generator[None, None, Mapping[str, ExpectedStart]]:
-    """Return uid → the expected start of each `wanted` job that waits (None: of all); yield after each few milliseconds.
+    """Return uid → the expected start of each job that waits; yield after each few milliseconds.
 
-    `history`: the runs that have ended; `hub`: None if the hub's queues are not known.
+    `history`: the runs that have ended; `hub`: None if the hub's queues are not known; `wanted`: only of
+    these jobs (None: of all).
     """
     prepared = prepare(placements, history, hub, now)
     yield

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from placement_ac.core.expected_start.outcomes import RESULTS
 from placement_ac.core.inputs.state import PlacementPolicy
-from tests.support.virtual.kueue import VirtualKueue
+from placement_ac.observability.metrics import Metrics
 from tests.support.virtual.loop import play
 from tests.support.virtual.moving_fleet import MovingFleet
 
@@ -21,6 +22,7 @@ GPUS: Final = {"a": 8, "b": 8, "c": 16, "d": 16, "e": 32}
 SIZES: Final = {1: 50, 2: 25, 4: 15, 8: 10}
 """GPUs of a job → how many jobs in a hundred have that size."""
 MEAN_SECONDS: Final = 300.0
+MINUTES_MOST: Final = 600
 MEAN_GPUS: Final = sum(gpus * share for gpus, share in SIZES.items()) / 100
 RunTimeLaw = Callable[[random.Random], float]
 LAWS: Final[dict[str, RunTimeLaw]] = {
@@ -65,22 +67,18 @@ async def _story(fleet: MovingFleet, day: Day) -> Counter[str]:
     for number, (after, seconds, gpus) in enumerate(arrivals(day)):
         await asyncio.sleep(after)
         fleet.submit(f"j{number}", seconds, movable=False, gpus=gpus)
-    while any(not fleet.kueue.starts[name] for name in fleet.seconds):
+    for _ in range(MINUTES_MOST):
+        if all(fleet.kueue.starts[name] for name in fleet.seconds):
+            break
         await asyncio.sleep(60)
-    await asyncio.sleep(130)
+    await asyncio.sleep(130)  # for the last look
     return results(fleet.controller.metrics)
 
 
-def results(metrics: object) -> Counter[str]:
-    registry = metrics.registry  # type: ignore[attr-defined]
-    samples = (one for family in registry.collect() for one in family.samples)
+def results(metrics: Metrics | None) -> Counter[str]:
+    """Return result → how many jobs, by the metric."""
+    assert metrics is not None
+    name = "placement_ac_expected_starts_total"
     return Counter(
-        {
-            one.labels["result"]: int(one.value)
-            for one in samples
-            if one.name == "placement_ac_expected_starts_total"
-        }
+        {result: int(metrics.registry.get_sample_value(name, {"result": result}) or 0) for result in RESULTS}
     )
-
-
-__all__ = ["GPUS", "LAWS", "Day", "VirtualKueue", "arrivals", "play_day"]

@@ -64,7 +64,7 @@ class VirtualWorkers(VirtualClock, ABC):
         """Called with a worker whose jobs or quota have changed."""
         self._first_names: dict[str, str] = {}
         self.in_order = False
-        """Whether a worker admits copies in the order of a BestEffortFIFO queue, not as they are looked at."""
+        """Whether a worker admits copies as a BestEffortFIFO queue orders them, not as they are looked at."""
 
     @abstractmethod
     def _wake_all(self) -> None:
