@@ -47,7 +47,8 @@ def interval(starts: Iterable[float]) -> ExpectedStart:
 
 
 def _quantile(order: Sequence[float], share: float) -> float:
-    return order[min(math.ceil(share * len(order)), len(order) - 1)]
+    """Return the value that another one of the same kind is below in that share of cases: k of n + 1."""
+    return order[min(max(round(share * (len(order) + 1)), 1), len(order)) - 1]
 
 
 def all_steps(work: Generator[None, None, T]) -> T:

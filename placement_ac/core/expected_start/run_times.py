@@ -2,8 +2,8 @@
 How long jobs run, by those that have run: a distribution that also counts the jobs that still run.
 
 Pure. The finished jobs alone would be too short: the long ones of the same time still run. The estimator of
-Kaplan and Meier takes them in by their age. Beyond the longest age, an exponential tail has the mean of all;
-one job more than there are counts as longer than all others, so that few jobs promise no longest one.
+Kaplan and Meier takes them in by their age. A new job is as likely to end between two of them as between two
+others, or after all of them: there, an exponential tail has the mean of all.
 """
 
 import math
@@ -33,23 +33,39 @@ class RunTimes:
         left, at_risk = 1.0, len(every) + 1
         for seconds, group in groupby(every, key=lambda one: one[0]):
             same = [is_end for _, is_end in group]
-            if any(same):
-                left *= 1 - sum(same) / at_risk
-                self._times.append(seconds)
-                self._gone.append(-left)
+            if ends := sum(same):
+                lost = left * ends / at_risk
+                # One of those that end at once may as well end at any time since the one before.
+                self._add(seconds, left - lost / ends if self._times else left)
+                left -= lost
+                self._add(seconds, left)
             at_risk -= len(same)
+
+    def _add(self, seconds: float, left: float) -> None:
+        self._times.append(seconds)
+        self._gone.append(-left)
 
     def survival(self, seconds: float) -> float:
         """Return the share of jobs that run for longer than `seconds`."""
+        if seconds >= self._longest:
+            return -self._gone[-1] * math.exp((self._longest - seconds) / self._mean)
         at = bisect_right(self._times, seconds)
-        left = -self._gone[at - 1] if at else 1.0
-        return left * math.exp(-max(seconds - self._longest, 0.0) / self._mean)
+        if at in (0, len(self._times)):
+            return -self._gone[at - 1] if at else 1.0
+        part = (seconds - self._times[at - 1]) / (self._times[at] - self._times[at - 1])
+        return -(self._gone[at - 1] + part * (self._gone[at] - self._gone[at - 1]))
 
     def remaining(self, share: float, age: float = 0.0) -> float:
         """Return how long a job of that age goes on: `share` of such jobs, 0 to 1, end sooner."""
-        wanted = self.survival(age) * (1.0 - share)
+        left = max(1.0 - share, 1e-9)
+        if age >= self._longest:
+            return -self._mean * math.log(left)
+        wanted = self.survival(age) * left
         at = bisect_left(self._gone, -wanted)
-        if at < len(self._times):
+        if at == len(self._times):
+            beyond = -self._mean * math.log(wanted / -self._gone[-1])
+            return max(self._longest + beyond - age, 0.0)
+        if not at or self._gone[at] == self._gone[at - 1]:
             return max(self._times[at] - age, 0.0)
-        beyond = -self._mean * math.log(max(wanted / -self._gone[-1], 1e-9))
-        return max(self._longest + beyond - age, 0.0)
+        part = (-wanted - self._gone[at - 1]) / (self._gone[at] - self._gone[at - 1])
+        return max(self._times[at - 1] + part * (self._times[at] - self._times[at - 1]) - age, 0.0)
