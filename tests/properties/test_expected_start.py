@@ -1,7 +1,7 @@
 """
 Expected starts hold: the real controller on the virtual clock, with jobs of mixed size on five workers.
 
-The figures are of jobs that still waited when it looked, once a minute. More runs: docs/develop/performance.md.
+The figures are of jobs that still waited when it looked, once a minute.
 """
 
 import pytest
@@ -37,4 +37,3 @@ def test_what_is_expected_of_the_first_jobs_is_counted() -> None:
     found = play_day(Day(1, "exponential", load=3.0, number=60))
     assert found["unknown"] > 0
     assert found["held"] > 0
-    assert found.total() > 20
