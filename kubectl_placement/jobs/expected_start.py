@@ -21,8 +21,7 @@ from placement_ac.core.expected_start.position import QueuePosition, position_of
 from placement_ac.core.expected_start.world import KUEUE_DECIDES, PlacementInputs
 from placement_ac.core.inputs.queue_facts import QueueFacts, worker_facts
 
-NOT_READ: Final = "use --workers to read the quota of the workers"
-NOT_IN_DUMP: Final = "a dump has no quota of the workers"
+NOT_READ: Final = "use --workers, the quota of the workers was not read"
 NO_PLACEMENT: Final = "no check of it leads to a Placement"
 _UNITS: Final = (
     (2 * 86400.0, 86400.0, "d"),
@@ -60,7 +59,7 @@ def expected_start(view: HubView, raw: Object) -> ExpectedStart | None:
     if not view.snapshot(names[0]).policy.dispatcher:
         return Unknown(KUEUE_DECIDES)
     if view.queue_facts is None:
-        return Unknown(NOT_READ if view.dump.live else NOT_IN_DUMP)
+        return Unknown(NOT_READ)
     every = [workload_with_job(one) for one in view.dump.of(WORKLOAD)]
     checks = {entry.check for one in every if not one.finished for entry in one.check_states}
     inputs = [

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_placement.jobs.expected_start import (
-    NOT_IN_DUMP,
+    NOT_READ,
     StartReport,
     expected_start,
     expected_start_text,
@@ -185,7 +185,7 @@ def test_a_job_that_waits_on_the_hub_needs_the_quota_of_the_hub_first() -> None:
 
 def test_without_the_workers_it_is_said_how_to_read_them() -> None:
     job = waiting()
-    assert expected_start(view_of(job), job) == Unknown(NOT_IN_DUMP)
+    assert expected_start(view_of(job), job) == Unknown(NOT_READ)
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ class Simulation:
         """Who has quota on the hub, or needs none."""
         self._on_hub: dict[str, Taken] = {}
         self._started: set[str] = set()
+        self._nominated: set[str] = set()
         self._left: dict[str, Sequence[PoolKey]] = {}
         """Uid → where it may be nominated in later rounds."""
         self._to_start = set(wanted)
@@ -138,17 +139,14 @@ class Simulation:
         self._later(now + self._seconds(uid, job, 0.0), uid, job, key, taken)
 
     def _nominate(self, uid: str, job: SimulatedJob, now: float) -> None:
-        """Let a job wait on the next clusters: those with room first, then in the dispatcher's order."""
+        """Let a job wait on the next clusters, or start on one that has room."""
         left, number = self._left.get(uid, ()), self._world.step_size
         if uid in self._started or not left:
             return
-        free = [key for key in left if self._pools[key].room(job.asked) is not None]
-        if self._world.by_headroom:
-            free.sort(key=lambda key: -self._pools[key].headroom(job.asked))
-            left = sorted(left, key=lambda key: -self._pools[key].headroom(job.asked))
-        chosen = [*free, *(key for key in left if key not in free)][:number]
-        self._left[uid] = [key for key in left if key not in chosen]
-        for key in free[:number]:
+        order = self._in_order(left, job, is_first=uid not in self._nominated and not job.waits_in)
+        chosen, self._left[uid] = order[:number], order[number:]
+        self._nominated.add(uid)
+        for key in chosen:
             pool = self._pools[key]
             if pool.admits(job.asked, self._started):
                 taken = pool.room(job.asked) or ()
@@ -160,6 +158,15 @@ class Simulation:
             self._pools[key].join(uid, job, place)
         if self._left[uid]:
             self._later(now + self._world.round_seconds, uid, job)
+
+    def _in_order(self, keys: Sequence[PoolKey], job: SimulatedJob, *, is_first: bool) -> list[PoolKey]:
+        """Return the clusters as the dispatcher orders them: after the first round, those with room first."""
+        order = list(keys)
+        if self._world.by_headroom:
+            order.sort(key=lambda key: -self._pools[key].headroom(job.asked))
+        if not is_first:
+            order.sort(key=lambda key: self._pools[key].room(job.asked) is None)
+        return order
 
     # -- those that come
 

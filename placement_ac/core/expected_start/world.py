@@ -164,6 +164,8 @@ class _Builder:
             facts |= of.snapshot.fleet.queue_facts
             clusters |= {name: cluster for cluster, name in of.targets.listed.items()}
             clusters |= {entry.name: entry.cluster for entry in of.targets.to_list}
+        ranked = [entry.name for of in placements for entry in of.targets.to_list]
+        facts = {name: facts[name] for name in dict.fromkeys((*ranked, *facts)) if name in facts}
         waits = Counter(name for one in workloads if not one.cluster for name in one.nominated)
         return worker_pools(facts, clusters, stays(workloads, self._history), waits, self._now)
 
