@@ -10,6 +10,7 @@ from rich.text import Text
 from kubectl_placement.cli.output import age_text, plain_table, safe_text
 from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
+from kubectl_placement.jobs.expected_start import expected_start_text
 from placement_ac.core.api.constants import WAITS_FOR
 from placement_ac.core.api.text import joined
 
@@ -23,6 +24,8 @@ def workload_texts(
     yield safe_text(
         f"Workload {explanation.namespace}/{explanation.name}: {_state(explanation, now)}", "bold"
     )
+    if explanation.expected_start:
+        yield safe_text(expected_start_text(explanation.expected_start))
     yield from (safe_text(f"({note})") for note in explanation.notes)
     for choice in explanation.placements:
         yield Text()

@@ -13,6 +13,7 @@ from kubectl_placement.explain.subject import owner_names
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
+from kubectl_placement.jobs.expected_start import StartReport, start_report
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
@@ -61,6 +62,8 @@ class WorkloadExplanation:
     """The MultiKueueCluster that it was placed on; "": none."""
     placements: tuple[PlacementChoice, ...]
     notes: tuple[str, ...]
+    expected_start: StartReport | None
+    """None: it does not wait."""
 
 
 def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> WorkloadExplanation:
@@ -97,6 +100,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
             *quota_notes(view, placements),
             *_ignored(view, job, placements),
         ),
+        expected_start=start_report(view, raw) if job.check_states else None,
     )
 
 

@@ -162,11 +162,10 @@ class Reconciler:
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # -- a Placement, or a check without one
-
-    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+    def snapshot(self, key: Key) -> Snapshot:
+        """Return all that a Placement, or a check without one, depends on now."""
         state, now = self._states.of(key), self._states.now()
-        snapshot = self._cache.snapshot(
+        return self._cache.snapshot(
             key,
             self._clock(),
             state.ages(now),
@@ -174,6 +173,12 @@ class Reconciler:
             with_ages(state.probes, now),
             with_ages(state.queues, now),
         )
+
+    # -- a Placement, or a check without one
+
+    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+        state, now = self._states.of(key), self._states.now()
+        snapshot = self.snapshot(key)
         wanted = plan(snapshot)
         for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)

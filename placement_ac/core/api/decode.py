@@ -352,15 +352,21 @@ def workload(raw: Obj) -> objects.Workload:
 
 
 def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
-    """Read one with what it asks of a cluster, and since when it is nominated.
+    """Read one with what it asks of a cluster, since when it is nominated, and its place in a queue.
 
     `with_references`: with the objects that its Pods name.
     """
     read = workload(raw)
-    name = "" if read.cluster or read.finished else get_str(owner_of(raw), "name")
     spec = job_spec(raw, with_references=with_references)
-    since = _waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None
-    return replace(read, job=spec, job_name=name, nominated_since=_nominated_since(raw), waits_since=since)
+    return replace(
+        read,
+        job=spec,
+        job_name="" if read.cluster or read.finished else get_str(owner_of(raw), "name"),
+        nominated_since=_nominated_since(raw),
+        waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
+        created=created_at(raw),
+        priority=get_int(raw, "spec", "priority") or 0,
+    )
 
 
 def _waits_since(raw: Obj) -> datetime | None:

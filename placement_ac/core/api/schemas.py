@@ -252,12 +252,20 @@ class ResourceGroup(ApiModel):
     flavors: ListOf[FlavorAmounts] = ()
 
 
+class Preemption(ApiModel):
+    """`ClusterQueue.spec.preemption`."""
+
+    within_cluster_queue: str | None = None
+
+
 class ClusterQueueSpec(ApiModel):
     """`ClusterQueue.spec`; the cohort has one name in v1beta1, and another in v1beta2."""
 
     cohort: str | None = None
     cohort_name: str | None = None
     stop_policy: str | None = None
+    queueing_strategy: str | None = None
+    preemption: Preemption | None = None
     resource_groups: ListOf[ResourceGroup] = ()
 
 

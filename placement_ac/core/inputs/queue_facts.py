@@ -61,6 +61,12 @@ class QueueFacts:
     active: bool = True
     """Whether it gives quota: neither it nor the LocalQueue is on hold, and all that it needs is there."""
     exists: bool = True
+    strict: bool = False
+    """Whether a job that finds no room holds back those behind it (StrictFIFO)."""
+    cohort: str = ""
+    """The cohort with which it shares quota; "": none."""
+    preempts: bool = False
+    """Whether its jobs preempt those of lower priority in it."""
 
 
 class WorkloadsThere(NamedTuple):
@@ -160,6 +166,9 @@ def _cluster_queue(raw: Obj) -> QueueFacts:
         status.pending_workloads,
         status.reserving_workloads,
         _is_active(spec.stop_policy, status),
+        strict=spec.queueing_strategy == "StrictFIFO",
+        cohort=spec.cohort_name or spec.cohort or "",
+        preempts=((spec.preemption and spec.preemption.within_cluster_queue) or "Never") != "Never",
     )
 
 

@@ -17,6 +17,7 @@ from placement_ac.controller.background_queries import ReadQueues
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
+from placement_ac.controller.start_forecasts import LOOK_SECONDS, StartForecaster
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import WORKLOAD, Kind
@@ -124,6 +125,10 @@ class _Life:
             add_after=self._queue.add_after,
             metrics=self.metrics,
         )
+        self._forecaster = StartForecaster(
+            self._cache, self._reconciler.snapshot, self.metrics, self._clock, busy=lambda: 0.0
+        )
+        self._forecasting = self._loop.create_task(self._forecast()) if policy.dispatcher else None
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())
 
@@ -134,6 +139,11 @@ class _Life:
         for task in tasks:
             task.cancel()
         self._closing = self._loop.create_task(self._queue.close())
+
+    async def _forecast(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self._forecaster.look()
 
     def _clock(self) -> datetime:
         return datetime.fromtimestamp(self._loop.time(), UTC)

@@ -51,8 +51,24 @@ def cluster_queue(*flavors: Any, reserved: Any = (), **spec: Any) -> Any:
 )
 def test_a_queue(raw: Any, quota: FlavorQuota) -> None:
     found = worker_facts([local("one"), local("two")], [raw]).queues
-    assert found["team", "one"] == QueueFacts("cq", {"gpu": (quota,)}, pending=3, reserving=2)
+    cohort = "all" if quota.borrowable != 0 else ""
+    assert found["team", "one"] == QueueFacts("cq", {"gpu": (quota,)}, pending=3, reserving=2, cohort=cohort)
     assert found["team", "one"] is found["team", "two"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "strict", "preempts"),
+    [
+        pytest.param({}, False, False, id="by default neither"),
+        pytest.param({"queueingStrategy": "StrictFIFO"}, True, False, id="strict"),
+        pytest.param({"queueingStrategy": "BestEffortFIFO"}, False, False, id="not strict"),
+        pytest.param({"preemption": {"withinClusterQueue": "LowerPriority"}}, False, True, id="preempts"),
+        pytest.param({"preemption": {"withinClusterQueue": "Never"}}, False, False, id="never preempts"),
+    ],
+)
+def test_how_a_queue_orders_its_jobs(spec: Any, strict: bool, preempts: bool) -> None:
+    found = worker_facts([local("one")], [cluster_queue(**spec)]).queues["team", "one"]
+    assert (found.strict, found.preempts) == (strict, preempts)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+"""The position of a job among those that wait in its queue. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.facts import queue_of
+from placement_ac.core.inputs.queue_facts import Queue
+
+
+class QueuePosition(NamedTuple):
+    """The position, from 1, of so many."""
+
+    position: int
+    number: int
+
+
+def position_of(
+    workload: Workload, every: Iterable[Workload], cluster_queues: Mapping[Queue, str]
+) -> QueuePosition | None:
+    """Return the position of a Workload, as Kueue orders them: by priority, then by when they were created.
+
+    None: it does not wait. `cluster_queues`: LocalQueue → its ClusterQueue; of a LocalQueue that is not in
+    it, only its own jobs count.
+    """
+    if not _waits(workload):
+        return None
+    mine = _queue(workload, cluster_queues)
+    others = [one for one in every if _waits(one) and _queue(one, cluster_queues) == mine]
+    before = sum(_place(one) < _place(workload) for one in others if one.meta.uid != workload.meta.uid)
+    return QueuePosition(before + 1, max(len(others), before + 1))
+
+
+def _waits(workload: Workload) -> bool:
+    return workload.active and not workload.finished and not workload.cluster
+
+
+def _queue(workload: Workload, cluster_queues: Mapping[Queue, str]) -> Queue:
+    queue = queue_of(workload)
+    return ("", cluster_queues[queue]) if queue in cluster_queues else queue
+
+
+def _place(workload: Workload) -> tuple[int, float, str]:
+    created = workload.created.timestamp() if workload.created else 0.0
+    return -workload.priority, created, workload.meta.uid

@@ -1,0 +1,133 @@
+"""The controller's forecasts: apart from the dispatcher, in slices, and whatever goes wrong, it goes on."""
+
+import asyncio
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from placement_ac.cache.store import Cache
+from placement_ac.controller import start_forecasts
+from placement_ac.controller.start_forecasts import BUSY_SECONDS, SLICE_SECONDS, StartForecaster
+from placement_ac.core.api import constants
+from placement_ac.core.expected_start.outcomes import RESULTS
+from placement_ac.core.inputs.state import Key, PlacementPolicy, Snapshot
+from placement_ac.observability.metrics import Metrics
+from tests.kubectl_placement.test_expected_start import FIRST, finished, known, running, waiting
+from tests.kubectl_placement.test_explain_workload import view_of
+from tests.support.builders import NOW, Raw
+
+
+class Stage:
+    """The hub of `explain workload`, as the controller sees it. `seconds`: what a step of the work takes."""
+
+    def __init__(self, *jobs: Raw, seconds: float = 0.0) -> None:
+        self.view, self.metrics, self.now = view_of(*jobs), Metrics(), NOW
+        self.cache: Cache = self.view.cache
+        ticks = count()
+        self.looks = StartForecaster(
+            self.cache, self.snapshot, self.metrics, lambda: self.now, busy=lambda: next(ticks) * seconds
+        )
+
+    def snapshot(self, key: Key) -> Snapshot:
+        return self.view.with_queue_facts(known()).snapshot(key.name)
+
+    def put(self, job: Raw) -> None:
+        job["metadata"]["resourceVersion"] = "9"
+        self.cache.put(constants.WORKLOAD, job)
+
+    def counted(self) -> dict[str, int]:
+        name = "placement_ac_expected_starts_total"
+        values = {one: self.metrics.registry.get_sample_value(name, {"result": one}) for one in RESULTS}
+        return {one: int(value) for one, value in values.items() if value}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "history", "result"),
+    [
+        pytest.param(3, 40, "held", id="it starts when the other one has ended"),
+        pytest.param(1, 40, "early", id="it starts before that"),
+        pytest.param(9, 40, "late", id="it starts long after"),
+        pytest.param(3, 2, "unknown", id="nothing was known"),
+    ],
+)
+async def test_the_first_forecast_is_compared_with_the_start(minutes: int, history: int, result: str) -> None:
+    job = waiting()
+    at = Stage(*finished(history), running(), job)
+    await at.looks.look()
+    assert at.counted() == {}
+    at.now += timedelta(minutes=minutes)
+    at.put(started(job, at.now))
+    await at.looks.look()
+    assert at.counted() == {result: 1}
+
+
+def started(job: Raw, when: Any) -> Raw:
+    checks = [
+        one | {"state": "Ready", "lastTransitionTime": when.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        for one in job["status"]["admissionChecks"]
+    ]
+    return job | {"status": job["status"] | {"clusterName": FIRST, "admissionChecks": checks}}
+
+
+async def test_others_have_their_turn_between_the_slices() -> None:
+    at = Stage(*finished(40), running(), waiting(), seconds=SLICE_SECONDS / 3)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with asyncio.timeout(30):
+        task = asyncio.create_task(others())
+        await at.looks.look()
+        task.cancel()
+    assert turns > 10
+
+
+async def test_a_look_that_takes_too_long_ends_and_says_nothing() -> None:
+    job = waiting()
+    at = Stage(*finished(40), running(), job, seconds=BUSY_SECONDS)
+    await at.looks.look()
+    at.now += timedelta(minutes=3)
+    at.put(started(job, at.now))
+    await at.looks.look()
+    assert at.counted() == {}
+
+
+async def test_after_a_reset_nothing_is_known_of_earlier_forecasts() -> None:
+    job = waiting()
+    at = Stage(*finished(40), running(), job)
+    await at.looks.look()
+    at.looks.reset()
+    at.now += timedelta(minutes=3)
+    at.put(started(job, at.now))
+    await at.looks.look()
+    assert at.counted() == {}
+
+
+async def test_a_look_that_fails_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_forecasts, "LOOK_SECONDS", 0.01)
+    at, looks = Stage(waiting()), 0
+    enough = asyncio.Event()
+
+    def fails(key: Key) -> Snapshot:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            enough.set()
+        raise ZeroDivisionError
+
+    forecaster = StartForecaster(at.cache, fails, at.metrics, lambda: at.now)
+    task = asyncio.create_task(forecaster.keep_looking(lambda: True))
+    async with asyncio.timeout(30):
+        await enough.wait()
+    assert not task.done()
+    task.cancel()
+
+
+def test_without_our_dispatcher_no_run_is_remembered() -> None:
+    assert Cache(policy=PlacementPolicy(dispatcher=False)).runs is None
