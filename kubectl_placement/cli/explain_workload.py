@@ -24,6 +24,11 @@ def workload_texts(
         f"Workload {explanation.namespace}/{explanation.name}: {_state(explanation, now)}", "bold"
     )
     yield from (safe_text(f"({note})") for note in explanation.notes)
+    yield from choice_texts(explanation, now, wide=wide)
+
+
+def choice_texts(explanation: WorkloadExplanation, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
+    """Yield the table of filters and scores of each Placement."""
     for choice in explanation.placements:
         yield Text()
         checks = f"check {joined(choice.checks)}"

@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "adopt": "Take over the objects of the Go kueue-addon.",
     "cleanup": "Remove the objects that the controller has created.",
     "status": "Show checks with their Placements, clusters, queues and jobs.",
+    "job": "Tell the story of a job: where it is, and what it waits for.",
+    "jobs": "List jobs: where each runs, or what it waits for.",
     "explain": "Explain why a cluster is selected or not, step by step.",
     "plan": "Preview what manifests would change, before they are applied.",
     "doctor": "Check the setup of this hub, and show how to fix it.",

@@ -147,6 +147,11 @@ class Client:
         """The URL of the API server."""
         return self._login.server
 
+    @property
+    def login(self) -> Login:
+        """The credentials for it."""
+        return self._login
+
     async def release(self) -> str:
         """Return the server's release, as `v1.35.0`; "" if it does not tell."""
         try:

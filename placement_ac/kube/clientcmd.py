@@ -76,6 +76,8 @@ class ClientConfig:
     """Where it is from, in messages."""
     context: str = ""
     """"": none, as in a Pod."""
+    namespace: str = ""
+    """That of the context; "": none."""
     token_file: str = ""
     basic: str = field(default="", repr=False)
     """The header for a user name and a password."""
@@ -220,7 +222,9 @@ def _first_of_each(entries: Iterable[_E]) -> list[_E]:
 def _client_config(config: Kubeconfig, context: str, source: str, paths: list[Path]) -> ClientConfig:
     cluster, user = _current(config, context)
     access = _server(cluster, user)
-    client_config = ClientConfig(access, source, context, basic=_basic(*_user_of(cluster.server)))
+    namespace = next(entry.context.namespace for entry in config.contexts if entry.name == context)
+    basic = _basic(*_user_of(cluster.server))
+    client_config = ClientConfig(access, source, context, namespace, basic=basic)
     if access.is_secure:
         if not _has_credentials(user):
             raise KubeconfigRefused(

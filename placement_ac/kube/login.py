@@ -92,6 +92,11 @@ class Login:
         return f"{self.server}, {f'context {config.context}' if config.context else config.source}"
 
     @property
+    def namespace(self) -> str:
+        """The namespace of the context, as kubectl takes it without `-n`."""
+        return self._config.namespace or "default"
+
+    @property
     def ssl(self) -> SSLContext:
         """The context for the next connection; another one when a CA or a client certificate has changed."""
         return self._ssl

@@ -98,6 +98,7 @@ class KubeconfigUser(_Shape):
 class KubeconfigContext(_Shape):
     cluster: str = ""
     user: str = ""
+    namespace: str = ""
 
 
 class NamedCluster(_Shape):
