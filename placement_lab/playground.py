@@ -37,7 +37,8 @@ class Playground:
         self._size = {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": str(gpus)}
         names = [f"cluster{number}" for number in range(1, workers + 1)]
         quota = {"default-flavor": self._size}
-        self._fleet = WorkerFleet(names, quotas=dict.fromkeys(names, quota), queues=QUEUES, sleeps=True)
+        quotas = dict.fromkeys(names, quota)
+        self._fleet = WorkerFleet(names, quotas=quotas, queues=QUEUES, sleeps=True, kubelets=True)
 
     def __enter__(self) -> Self:
         self._fleet.__enter__()

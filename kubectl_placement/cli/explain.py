@@ -47,7 +47,6 @@ from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName
 from kubectl_placement.explain.subject import (
     KINDS,
     Subject,
-    SubjectNotFound,
     find_check,
     find_cluster,
     find_placement,
@@ -61,6 +60,7 @@ from kubectl_placement.hub.controller_state import ControllerState, controller_s
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
 from kubectl_placement.jobs.finished_jobs import warning_text
+from kubectl_placement.jobs.lookup import SubjectNotFound
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand

@@ -8,6 +8,7 @@ from kubectl_placement.explain.steps import PlacementView
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import names_of_kind
+from kubectl_placement.jobs.lookup import SubjectNotFound
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     LABEL_JOB_UID,
@@ -16,7 +17,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.errors import PlacementAcError, UnusableArgument
+from placement_ac.core.api.errors import UnusableArgument
 from placement_ac.core.api.fields import get_dict, get_list, get_str, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.api.text import did_you_mean, joined
@@ -34,10 +35,6 @@ TYPE_NAMES: Final[dict[str, Type]] = {
     name: type_ for type_, kind in KINDS.items() for name in names_of_kind(kind, type_)
 }
 """Every name of a type that kubectl accepts."""
-
-
-class SubjectNotFound(PlacementAcError):
-    """The object does not exist, is not ours, or its name is ambiguous."""
 
 
 class UnknownType(UnusableArgument):

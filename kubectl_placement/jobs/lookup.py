@@ -8,14 +8,15 @@ TYPE is any name that kubectl accepts for the kind of the job (`job`, `jobs.batc
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_placement.explain.subject import TYPE_NAMES, SubjectNotFound
 from kubectl_placement.hub.dump import Object, condition_of
+from kubectl_placement.hub.kinds import names_of_kind
 from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.fields import Obj, get_list, get_str, key_of
 from placement_ac.core.api.text import did_you_mean, enumeration
 from placement_ac.core.inputs.rights import parse_external
 
-WORKLOAD_TYPES: Final = frozenset(name for name, type_ in TYPE_NAMES.items() if type_ == "workload")
+WORKLOAD_TYPES: Final = frozenset(names_of_kind(WORKLOAD, "workload"))
 SHORT_NAMES: Final = {
     ("", "Pod"): ("po",),
     ("apps", "Deployment"): ("deploy",),
@@ -24,6 +25,10 @@ SHORT_NAMES: Final = {
     ("tekton.dev", "PipelineRun"): ("pr", "prs"),
 }
 """The `shortNames` of kinds that Kueue manages, by group and kind."""
+
+
+class SubjectNotFound(PlacementAcError):
+    """The object does not exist, is not ours, or its name is ambiguous."""
 
 
 class JobId(NamedTuple):

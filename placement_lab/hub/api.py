@@ -26,8 +26,10 @@ from placement_lab.hub import (
     users,
 )
 from placement_lab.hub.errors import StatusError, bad_request, not_found, object_details
+from placement_lab.hub.pod_logs import LogStream, PodLogs
 from placement_lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
 from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
+from placement_lab.hub.watch import WatchStream
 from placement_lab.hub.write_request import WriteRequest
 from placement_lab.hub.writes import Writes
 
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from placement_lab.hub.kinds import ServedResource, ServedVersion
     from placement_lab.hub.store import Record, Store
     from placement_lab.hub.users import Impersonation, UserInfo
-    from placement_lab.hub.watch import WatchStream
 
 JSON = "application/json"
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -88,6 +89,9 @@ class RequestTarget:
     subresource: str
 
 
+Answer = ApiResponse | WatchStream | LogStream
+
+
 def text(status: int, body: str) -> ApiResponse:
     return ApiResponse(status, body.encode(), "text/plain; charset=utf-8")
 
@@ -115,12 +119,15 @@ class ApiHandler:
     ) -> None:
         self.store, self.catalog, self.access = store, catalog, access
         self.writes = Writes(store, catalog, soon, access.rbac.check_escalation)
+        self.logs = PodLogs()
 
     def install(self, crds: Iterable[dict[str, Any]]) -> None:
         """Install the built-in kinds, the first namespaces and these CustomResourceDefinitions."""
         for resource in kinds.builtin():
             self.catalog.add(resource)
             self.store.add_kind(resource)
+            if "log" in resource.subresources:
+                self.store.by_resource[resource].watchers[self.logs.on_change] = None
         for name in NAMESPACES:
             self._put(
                 "", "v1", "namespaces", {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
@@ -134,8 +141,8 @@ class ApiHandler:
         assert entry is not None  # noqa: S101 built in
         self.writes.create(WriteRequest(*entry, "", "", "", {}, users.LOOPBACK, "hub", []), obj)
 
-    def handle(self, call: ApiRequest) -> tuple[str, ApiResponse | WatchStream]:
-        """Return the user's name, and the response or the watch to stream."""
+    def handle(self, call: ApiRequest) -> tuple[str, Answer]:
+        """Return the user's name, and the response, or the watch or the log to stream."""
         name = ""
         try:
             user = self.access.authenticate(call.authorization)
@@ -148,7 +155,7 @@ class ApiHandler:
         except StatusError as error:
             return name, error_response(error)
 
-    def _route(self, call: ApiRequest, user: UserInfo) -> ApiResponse | WatchStream:
+    def _route(self, call: ApiRequest, user: UserInfo) -> Answer:
         parts = [part for part in call.path.split("/") if part]
         match parts:
             case ["api", version, *rest] if rest:
@@ -207,7 +214,7 @@ class ApiHandler:
 
     def _resource(
         self, call: ApiRequest, user: UserInfo, group: str, version: str, rest: list[str]
-    ) -> ApiResponse | WatchStream:
+    ) -> Answer:
         if (group, version, *rest) in discovery.REVIEWS:
             return self._review(call, user, rest[0])
         target = self._target(group, version, rest)
@@ -219,6 +226,8 @@ class ApiHandler:
             return self._token(call, target)
         if target.subresource == "scale":
             return self._scale(call, user, target)
+        if target.subresource == "log":
+            return self._log(call, target)
         if call.method == "GET":
             return self._read(call, target)
         return self._write(call, user, target)
@@ -258,6 +267,14 @@ class ApiHandler:
         )
 
     # -- reading
+
+    def _log(self, call: ApiRequest, target: RequestTarget) -> LogStream:
+        if call.method != "GET":
+            raise _not_allowed()
+        record = self.store.get(target.resource, (target.namespace, target.name))
+        if record is None:
+            raise not_found(target.resource, target.name)
+        return self.logs.open(record.obj, call.query)
 
     def _read(self, call: ApiRequest, target: RequestTarget) -> ApiResponse | WatchStream:
         read = ReadRequest(

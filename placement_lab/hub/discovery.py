@@ -116,6 +116,9 @@ def _resources(resource: ServedResource, version: ServedVersion) -> list[dict[st
     return [main, *(_subresource(resource, name) for name in subresources)]
 
 
+VERBS = {"status": ["get", "patch", "update"], "log": ["get"]}  # of subresources; of others: update
+
+
 def _subresource(resource: ServedResource, name: str) -> dict[str, Any]:
     if name == "token":
         return TOKEN
@@ -126,5 +129,5 @@ def _subresource(resource: ServedResource, name: str) -> dict[str, Any]:
         "singularName": "",
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": ["get", "patch", "update"] if name == "status" else ["update"],
+        "verbs": VERBS.get(name, ["update"]),
     }

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from placement_lab.hub.api import ApiHandler, ApiRequest, ApiResponse, error_response, json
+from placement_lab.hub.api import Answer, ApiHandler, ApiRequest, ApiResponse, error_response, json
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.faults import Fault, Faults, RecordedRequest
+from placement_lab.hub.pod_logs import LogStream
 from placement_lab.hub.users import Impersonation
 from placement_lab.hub.watch import WatchStream
 
@@ -81,7 +82,7 @@ class HttpFrontend:
         self,
         request: BaseRequest,
         call: ApiRequest,
-        done: tuple[str, ApiResponse | WatchStream] | None = None,
+        done: tuple[str, Answer] | None = None,
     ) -> web.StreamResponse:
         if len(call.body) > LARGEST_BODY:
             return self._plain(
@@ -93,6 +94,8 @@ class HttpFrontend:
         user, answer = done or self.api.handle(call)
         if isinstance(answer, WatchStream):
             return await self._stream(request, call, user, answer)
+        if isinstance(answer, LogStream):
+            return await self._send_log(request, call, user, answer)
         return self._plain(call, user, answer, answer.headers)
 
     def _plain(
@@ -122,6 +125,16 @@ class HttpFrontend:
         finally:
             watch.unsubscribe()
             del self.watches[watch]
+        return response
+
+    async def _send_log(
+        self, request: BaseRequest, call: ApiRequest, user: str, log: LogStream
+    ) -> web.StreamResponse:
+        self._note(call, user, 200)
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        with contextlib.suppress(ConnectionError):  # the client has disconnected
+            await response.prepare(request)
+            await log.run(response.write)
         return response
 
     def _cut(self, request: BaseRequest) -> web.Response:

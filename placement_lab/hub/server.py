@@ -94,6 +94,15 @@ class Hub(HttpServer):
 
         self._in_loop(register)
 
+    def write_log(self, namespace: str, pod: str, container: str, *lines: str) -> None:
+        """Append lines to the log of a container, soon, also while the hub is unreachable."""
+        self._loop.call_soon_threadsafe(self._api.logs.write, (namespace, pod, container), lines)
+
+    def end_log(self, namespace: str, pod: str, container: str, *, restarts: bool = False) -> None:
+        """End the log of a container that has ended, or that `restarts`, soon."""
+        place = namespace, pod, container
+        self._loop.call_soon_threadsafe(lambda: self._api.logs.end(place, restarts=restarts))
+
     def add_user(self, name: str, token: str | None = None, groups: Sequence[str] | None = None) -> str:
         """
         Register a user and return its bearer token.

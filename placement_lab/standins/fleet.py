@@ -100,7 +100,8 @@ class WorkerFleet:
     `slots`: the number of Workloads that can have quota on a worker at the same time. `held`: workers whose
     ClusterQueue is stopped at the start. `quotas`: worker → quota by flavor, of workers that have a
     ClusterQueue, and LocalQueues of the names `queues` in `default`. `bare`: the others have no
-    queue, and give no quota before they get some. `pods`, `sleeps`: see `KueueWorker`.
+    queue, and give no quota before they get some. `pods`, `sleeps`: see `KueueWorker`. `kubelets`: running
+    Jobs have Pods that write lines, one each `line_seconds`: see `Kubelet`.
     `shortest_token_seconds`: see `Hub`.
     """
 
@@ -115,8 +116,11 @@ class WorkerFleet:
         bare: bool = False,
         pods: bool = True,
         sleeps: bool = False,
+        kubelets: bool = False,
+        line_seconds: float | None = 1.0,
         shortest_token_seconds: int = 600,
     ) -> None:
+        self._kubelets, self._line_seconds = kubelets, line_seconds
         self.names = tuple(names)
         self.counter = JobCounter()
         self.hubs = {name: Hub(shortest_token_seconds=shortest_token_seconds) for name in self.names}
@@ -151,7 +155,12 @@ class WorkerFleet:
             name: self._kind_of(name)(logins[name], held=name in self._held, **self._options)
             for name in self.names
         }
-        return [*self._workers.values()]
+        return [*self._workers.values(), *(self._open_kubelets(logins) if self._kubelets else ())]
+
+    def _open_kubelets(self, logins: Mapping[str, Login]) -> Iterable[StandIn]:
+        from placement_lab.standins.kubelet import Kubelet  # noqa: PLC0415  # imported only if used
+
+        return [Kubelet(logins[name], hub, every=self._line_seconds) for name, hub in self.hubs.items()]
 
     def _kind_of(self, name: str) -> type[KueueWorker]:
         return QuotaWorker if self._bare or name in self._quotas else KueueWorker

@@ -11,9 +11,10 @@ import yaml
 from kubectl_placement.cli.explain import grouped
 from kubectl_placement.explain.explanations import ClusterSummary, explain_check, explain_cluster
 from kubectl_placement.explain.steps import PlacementView, StepName
-from kubectl_placement.explain.subject import SubjectNotFound, placement_views
+from kubectl_placement.explain.subject import placement_views
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.lookup import SubjectNotFound
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kubectl_placement.explain.subject import SubjectNotFound
-from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.lookup import SubjectNotFound, find_workloads
 from placement_ac.core.api.constants import WORKLOAD
 from tests.support.builders import Raw, an
 
