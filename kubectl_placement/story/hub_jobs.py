@@ -37,7 +37,7 @@ class QueueOfJob(NamedTuple):
 
 @dataclass(frozen=True)
 class HubJobs:
-    """What is asked about each job of a hub."""
+    """Answers what is asked about each job of a hub."""
 
     view: HubView
     _queues: dict[tuple[str, str], QueueOfJob] = field(default_factory=dict, init=False, repr=False)

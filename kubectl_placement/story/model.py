@@ -31,7 +31,7 @@ FINISHED: Final = (JobState.SUCCEEDED, JobState.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a job waits for now, and what its owner can do about it."""
+    """The thing that a job waits for now, and the one that its owner can do about it."""
 
     waits_for: str = ""
     fix: str = ""

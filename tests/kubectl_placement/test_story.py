@@ -1,4 +1,4 @@
-"""What a job waits for, its place in the queue, its Pods, and what happened to it."""
+"""The story of a job: what it waits for, its place in the queue, its Pods, and what happened to it."""
 
 from datetime import datetime, timedelta
 from typing import Any
