@@ -12,13 +12,13 @@ from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
     JobSource,
-    job_options,
+    story_options,
     read_story,
     require_jobs,
     unseen,
     why_unexplained,
 )
-from kubectl_placement.cli.job_pods import PodReader, read_pods
+from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
 from kubectl_placement.cli.output import emit, watch_printer
 from kubectl_placement.explain.workload import WorkloadExplanation, explain_workload
@@ -42,7 +42,7 @@ _HINT: Final = NOT_READ.partition(" to read")[0]
 
 @click.command("job", cls=ReadCommand, epilog="Example:  placement-ac job my-training -n team-a")
 @click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME")
-@job_options
+@story_options
 @output("wide", "json", "yaml")
 @click.option(
     "-w", "--watch", is_flag=True, help="Print it again after each change on the hub, until Ctrl-C."
@@ -73,7 +73,10 @@ class JobCommand:
     words: tuple[str, ...]
     where: JobSource
     form: Form
-    pods: PodReader = read_pods
+
+    def pods(self, reading: HubReading) -> PodReader:
+        """Return how Pods are read."""
+        return pods_by_access(self.where.access(reading.view.settings.kueue_namespace))
 
     async def once(self, client: Client) -> None:
         space = self.where.space(client.login.namespace)
@@ -104,7 +107,7 @@ class JobCommand:
         job = told.story.job
         if not job.cluster_object or job.state in FINISHED:
             return told
-        there, story = await self.pods(client, job), told.story
+        there, story = await self.pods(told.reading)(client, told.raw, job.cluster), told.story
         whole = tell_story(told.reading.view, told.raw, there, story.explanation, story.notes)
         return replace(told, story=whole)
 

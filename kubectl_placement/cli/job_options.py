@@ -7,10 +7,12 @@ that cannot be read is left out, with a note that names what opens it.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import click
 
+from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.cli.hub_options import (
     DUMP_OPTION,
     EXPLAIN_KINDS,
@@ -20,6 +22,7 @@ from kubectl_placement.cli.hub_options import (
     read_hub,
     read_once,
 )
+from kubectl_placement.cli.job_access import WAY_OPTIONS
 from kubectl_placement.hub.requirements import (
     missing_rights_text,
     not_served_text,
@@ -64,15 +67,26 @@ class JobSource(HubSource):
     job_namespace: str | None = None
     """None: that of the context, or with a dump any."""
     all_namespaces: bool = False
+    cluster_proxy: str = ""
+    cluster_proxy_ca: Path | None = None
+    access_config: Path | None = None
+
+    def access(self, kueue_namespace: str) -> AccessOptions:
+        """Return the ways to clusters; Kueue's credentials are none of them."""
+        return AccessOptions(
+            self.kubeconfig,
+            self.cluster_proxy,
+            self.cluster_proxy_ca,
+            access_config=self.access_config,
+            kueue_namespace=kueue_namespace,
+        )
 
     def space(self, of_context: str) -> str:
         """Return the namespace of the jobs; "": all."""
         return "" if self.all_namespaces else self.job_namespace or of_context
 
 
-job_options = option_group(
-    "where",
-    JobSource,
+_WHERE: Final = (
     *LOGIN,
     click.Option(
         ["-n", "--namespace", "job_namespace"],
@@ -83,7 +97,10 @@ job_options = option_group(
     *SETTINGS_OPTIONS,
     DUMP_OPTION,
 )
+list_options = option_group("where", JobSource, *_WHERE)
 """The options that say where jobs are."""
+story_options = option_group("where", JobSource, *_WHERE, *WAY_OPTIONS)
+"""The same for a command that also reads Pods."""
 
 
 def places(space: str, kinds: Collection[Kind]) -> Namespaces:

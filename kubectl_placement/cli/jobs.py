@@ -13,7 +13,7 @@ from kubectl_placement.cli.hub_options import HubReading, watch_hub
 from kubectl_placement.cli.job_options import (
     LIST_KINDS,
     JobSource,
-    job_options,
+    list_options,
     places,
     read_jobs,
     require_jobs,
@@ -30,7 +30,7 @@ from placement_ac.kube.client import Client
 
 
 @click.command("jobs", cls=ReadCommand, epilog="Example:  placement-ac jobs -n team-a --state waiting")
-@job_options
+@list_options
 @click.option("-q", "--queue", default="", help="Only those of this LocalQueue.")
 @click.option("--cluster", default="", help="Only those on this cluster, or MultiKueueCluster.")
 @click.option(

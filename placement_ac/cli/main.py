@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "doctor": "Check the setup of this hub, and show how to fix it.",
     "drain": "Announce the maintenance of a cluster, or ask whether it can be rebooted.",
     "dump": "Write the objects that these commands read, without values that may be secret.",
+    "logs": "Print the logs of a job, from the cluster that it runs on.",
     "graph": "Draw checks with their Placements, clusters, queues and Workloads.",
     "timeline": "Show when each cluster of a check was listed, and its score.",
     "ui": "Show the hub on a page in the browser that follows each change.",
@@ -39,7 +40,7 @@ COMMANDS: Final = {
 PACKAGES: Final = {
     **dict.fromkeys(("hub", "demo"), "placement-lab"),
     **dict.fromkeys(
-        ("status", "explain", "plan", "doctor", "drain", "dump", "graph", "timeline", "ui"),
+        ("status", "explain", "plan", "doctor", "drain", "dump", "graph", "logs", "timeline", "ui"),
         "kubectl-placement",
     ),
 }

@@ -312,11 +312,25 @@ class Client:
         except (ApiError, *_LOST_REQUEST_ERRORS) as error:
             raise self._failed(request, error, "watch", None) from None
 
-    async def _open_watch(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
-        """Return the answer to a watch that the server has accepted."""
+    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
+        """Yield the body of the answer to a GET as it comes, such as a Pod's log.
+
+        It may take any time to begin and to go on: only the connection has a timeout.
+        """
+        try:
+            async with await self._open_watch(path, query, None) as answer:
+                async for part in answer.content.iter_any():
+                    yield part
+        except (ApiError, *_LOST_REQUEST_ERRORS) as error:
+            raise self._failed(f"GET {path}", error, "stream", None) from None
+
+    async def _open_watch(
+        self, path: str, query: Mapping[str, str], seconds: float | None = WATCH_IDLE_SECONDS
+    ) -> aiohttp.ClientResponse:
+        """Return the answer to a watch that the server has accepted within `seconds`."""
         if self._watch_session is None:
             raise Unavailable("the client is closed")
-        async with asyncio.timeout(WATCH_IDLE_SECONDS):
+        async with asyncio.timeout(seconds):
             answer = await self._watch_session.get(self._login.server + path, params=query)
             if answer.status >= 400:
                 async with answer:

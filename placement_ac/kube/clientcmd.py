@@ -24,6 +24,7 @@ import base64
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -96,13 +97,32 @@ def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCon
         raise LoginFailed(f"cannot log in: there is no kubeconfig {kubeconfig}")
     source = os.pathsep.join(map(str, paths))
     try:
-        merged = _merge([_load(path, alone=len(paths) == 1) for path in paths if _exists(path)])
+        merged = _merged(paths)
         chosen = context or merged.current_context
         if not chosen and POD_HOST in os.environ and not kubeconfig:
             return _pod_client_config()
         return _client_config(merged, chosen, source, paths)
     except (KubeconfigRefused, NotYaml) as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
+
+
+def context_configs(kubeconfig: Path | None) -> dict[str, ClientConfig]:
+    """Return the config of each context by its name, the current one first; of files as kubectl chooses.
+
+    Contexts that cannot be used are left out. Raises LoginFailed if a file cannot be read.
+    """
+    paths = _paths(kubeconfig)
+    source = os.pathsep.join(map(str, paths))
+    try:
+        merged = _merged(paths)
+    except (KubeconfigRefused, NotYaml) as refused:
+        raise LoginFailed(f"cannot read {source}: {refused}") from None
+    configs = {}
+    names = [entry.name for entry in merged.contexts]
+    for name in sorted(names, key=lambda name: name != merged.current_context):
+        with suppress(KubeconfigRefused):
+            configs[name] = _client_config(merged, name, source, paths)
+    return configs
 
 
 def read_token(file: str) -> str:
@@ -196,6 +216,11 @@ def _read(path: Path) -> bytes:
         raise KubeconfigRefused(f"cannot read {path}: {error.strerror}") from None
     except ValueError:
         raise KubeconfigRefused("correct the name of a file: it has a null character") from None
+
+
+def _merged(paths: Collection[Path]) -> Kubeconfig:
+    """Return the content of those files that exist. Raises KubeconfigRefused, NotYaml."""
+    return _merge([_load(path, alone=len(paths) == 1) for path in paths if _exists(path)])
 
 
 def _merge(configs: Collection[Kubeconfig]) -> Kubeconfig:

@@ -101,6 +101,13 @@ async def run_plugin(
 
     Without `show`, its stderr is dropped.
     """
+    return parse_credentials(await plugin_output(plugin, cluster, show), plugin)
+
+
+async def plugin_output(
+    plugin: ExecPlugin, cluster: Mapping[str, Any] | None, show: Show | None = None
+) -> bytes:
+    """Run a plugin in the same way, and return what it prints. Raises PluginFailed."""
     if plugin.api_version not in API_VERSIONS:
         raise PluginFailed(
             f"set the apiVersion of plugin {plugin.command} to {API_VERSIONS[0]}: it has another"
@@ -122,7 +129,7 @@ async def run_plugin(
     if process.returncode:
         why = f"ended with code {process.returncode}"
         raise PluginFailed(f"plugin {plugin.command} {why}{_detail(messages)}")
-    return _parse(output, plugin)
+    return output
 
 
 def _is_interactive(plugin: ExecPlugin) -> bool:
@@ -248,7 +255,8 @@ def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _parse(output: bytes, plugin: ExecPlugin) -> ExecCredentials:
+def parse_credentials(output: bytes, plugin: ExecPlugin) -> ExecCredentials:
+    """Return the credentials in an ExecCredential that a plugin has printed. Raises PluginFailed."""
     try:
         credential = _ExecCredential.model_validate(orjson.loads(output))
     except orjson.JSONDecodeError:

@@ -92,9 +92,19 @@ class Login:
         return f"{self.server}, {f'context {config.context}' if config.context else config.source}"
 
     @property
+    def access(self) -> ClusterAccess:
+        """The server, and the credentials that need no file and no plugin."""
+        return self._config.access
+
+    @property
     def namespace(self) -> str:
         """The namespace of the context, as kubectl takes it without `-n`."""
         return self._config.namespace or "default"
+
+    async def bearer_token(self) -> str:
+        """Return the token that requests carry now; "" if they carry none. Raises NoCredentials."""
+        scheme, _, token = dict(await self._current_headers()).get("Authorization", "").partition(" ")
+        return token if scheme == "Bearer" else ""
 
     @property
     def ssl(self) -> SSLContext:

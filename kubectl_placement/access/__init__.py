@@ -1,0 +1,1 @@
+"""The caller's own way from a job on the hub to its cluster and its Pods."""

@@ -1,0 +1,240 @@
+"""
+Follow the logs of a job until it ends.
+
+That is through restarts of its containers, new Pods, and moves to other clusters.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kubectl_placement.access.log_query import LogQuery, StampedLines
+from kubectl_placement.access.log_reader import Write, blocks_of
+from kubectl_placement.access.open import UNAUTHORIZED, OpenCluster, open_cluster
+from kubectl_placement.access.pod_choice import Container, chosen_container, containers_of, first_pod
+from kubectl_placement.access.pods import read_pods
+from kubectl_placement.access.ways import AccessOptions
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.jobs.place import JobPlace, place_of
+from placement_ac.core.api.constants import Resource
+from placement_ac.core.api.errors import ApiError, NotFound, Refused, Unavailable
+from placement_ac.kube.client import Client
+from placement_ac.kube.exec_plugin import Show
+
+Note = Callable[[str], None]
+"""Gets a line for stderr."""
+
+BAD_REQUEST: Final = 400
+POLL_SECONDS: Final = 1.0
+"""How often the Workload and the Pods are read."""
+LAST_LINES_SECONDS: Final = 2.0
+"""How long the last lines are waited for when a job has ended, or leaves a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which logs are followed. `container`: "": the default one."""
+
+    container: str = ""
+    all_containers: bool = False
+    all_pods: bool = False
+
+
+class TooManyLogs(Refused):
+    """There are more containers than may be followed at once."""
+
+
+class LogFollower:
+    """Follows one job. `most`: the logs that may be followed at once."""
+
+    def __init__(
+        self,
+        hub: Client,
+        workloads: Resource,
+        place: JobPlace,
+        access: AccessOptions,
+        choice: Choice,
+        query: LogQuery,
+        *,
+        write: Write,
+        note: Note,
+        show: Show,
+        most: int,
+    ) -> None:
+        self._hub, self._workloads, self._place = hub, workloads, place
+        self._access, self._choice, self._query = access, choice, query
+        self._write, self._note, self._show, self._most = write, note, show, most
+        self._streams: dict[Container, asyncio.Task[bool]] = {}
+        self._done: set[Container] = set()
+        self._pod = ""
+        """The uid of the Pod that is followed, unless all are."""
+        self._began = False
+
+    async def run(self) -> None:
+        """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""
+        place: JobPlace | None = self._place
+        while place is not None:
+            if place.cluster:
+                async with open_cluster(
+                    self._hub, place.cluster, place.job.namespace, self._access, self._show
+                ) as cluster:
+                    if self._began:
+                        self._note(f"{place.label} runs on cluster {cluster.name} now")
+                    place = await self._follow_on(cluster, place)
+            elif place.finished:
+                return
+            else:
+                self._note(f"{place.label} waits for a cluster")
+                self._began = True
+                place = await self._until(lambda now: bool(now.cluster) or now.finished)
+
+    async def _read(self) -> JobPlace | None:
+        """Return the job as it is now: None if it was deleted, as before while the hub does not answer."""
+        try:
+            item = await self._hub.get(self._workloads, self._place.workload, self._place.job.namespace)
+        except NotFound:
+            return None
+        except Unavailable as error:
+            _raise_unless_passing(error)
+            return self._place
+        self._place = place_of(item)
+        return self._place
+
+    async def _until(self, holds: Callable[[JobPlace], bool]) -> JobPlace | None:
+        while (place := await self._read()) is not None and not holds(place):  # noqa: ASYNC110  # on the hub
+            await asyncio.sleep(POLL_SECONDS)
+        return place
+
+    async def _follow_on(self, cluster: OpenCluster, place: JobPlace) -> JobPlace | None:
+        """Follow the job on a cluster until it leaves it or ends; return the job then, None: it has ended."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._stop)
+            silent = False
+            while True:
+                try:
+                    self._start_new(cluster, await read_pods(cluster, place.job, place.workload))
+                    silent = False
+                except Unavailable as error:
+                    _raise_unless_passing(error)
+                    if not silent:
+                        self._note(f"cluster {cluster.name} does not answer; trying again")
+                    silent = True
+                self._began = True
+                now = await self._read()
+                if now is None or now.finished:
+                    await self._drain()
+                    return None
+                if now.cluster != place.cluster:
+                    await self._drain()
+                    self._note(f"{place.label} has left cluster {cluster.name}")
+                    return now
+                await self._pause()
+
+    async def _pause(self) -> None:
+        if self._streams:
+            await asyncio.wait(self._streams.values(), timeout=POLL_SECONDS)
+        self._reap()
+        await asyncio.sleep(0 if self._streams else POLL_SECONDS)
+
+    def _reap(self) -> None:
+        """Take in the logs that have ended. Raises the ApiError of one that cannot be read."""
+        for container, stream in [*self._streams.items()]:
+            if stream.done():
+                del self._streams[container]
+                if stream.result():
+                    self._done.add(container)
+
+    async def _drain(self) -> None:
+        """Wait a moment for the last lines."""
+        if self._streams:
+            await asyncio.wait(self._streams.values(), timeout=LAST_LINES_SECONDS)
+        self._reap()
+
+    async def _stop(self) -> None:
+        streams = [*self._streams.values()]
+        self._streams.clear()
+        for stream in streams:
+            stream.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+        self._pod = ""
+
+    # -- which logs
+
+    def _start_new(self, cluster: OpenCluster, pods: Sequence[Object]) -> None:
+        for container in self._wanted(pods):
+            if not container.started or container in self._streams or container in self._done:
+                continue
+            if len(self._streams) >= self._most:
+                raise TooManyLogs(
+                    f"use --max-log-requests to follow more than {self._most} logs: the job has more"
+                )
+            query = replace(self._query, previous=False)
+            if self._began:  # of a Pod that has come since: all of it
+                query = LogQuery(timestamps=self._query.timestamps)
+            self._streams[container] = asyncio.create_task(self._stream(cluster, container, query))
+
+    def _wanted(self, pods: Sequence[Object]) -> list[Container]:
+        chosen = pods if self._choice.all_pods else self._one_of(pods)
+        if self._choice.all_containers:
+            return [container for pod in chosen for container in containers_of(pod)]
+        found = [chosen_container(pod, self._choice.container) for pod in chosen]
+        if not self._began:
+            for note in dict.fromkeys(note for _, note in found if note):
+                self._note(note)
+        return [container for container, _ in found]
+
+    def _one_of(self, pods: Sequence[Object]) -> list[Object]:
+        """Return the Pod that is followed: the same one, and another one when its logs have ended."""
+        by_uid = {str(pod["metadata"].get("uid")): pod for pod in pods}
+        current = by_uid.get(self._pod)
+        ended = not any(container.uid == self._pod for container in self._streams)
+        others = [pod for uid, pod in by_uid.items() if not any(one.uid == uid for one in self._done)]
+        if current is not None and not (ended and others):
+            return [current]
+        if not others:
+            return []
+        pod = first_pod(others)
+        if not any(container.started for container in containers_of(pod)) and current is not None:
+            return [current]
+        if len(pods) > 1 and not self._pod:
+            self._note(f"Found {len(pods)} pods, using pod/{pod['metadata']['name']}")
+        self._pod = str(pod["metadata"].get("uid"))
+        return [pod]
+
+    # -- one log
+
+    async def _stream(self, cluster: OpenCluster, container: Container, query: LogQuery) -> bool:
+        """Print a log until it ends; return whether it did: False if it cannot be read yet."""
+        lines = StampedLines(shown=query.timestamps)
+        first = True
+        while True:
+            asked = replace(query, timestamps=True)
+            if not first:
+                lines.reconnect()
+                asked = LogQuery(timestamps=True, since_time=lines.last)
+            try:
+                async for block in blocks_of(
+                    cluster.client, self._place.job.namespace, container, asked, follow=True
+                ):
+                    if new := lines.new(block):
+                        self._write(container, new)
+            except NotFound:
+                return True
+            except Unavailable as error:
+                _raise_unless_passing(error)
+                first = not lines.last
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            except ApiError as error:
+                if error.status == BAD_REQUEST:  # it waits to start
+                    return False
+                raise
+            return True
+
+
+def _raise_unless_passing(error: Unavailable) -> None:
+    """Raise the error if it does not pass by itself: the credentials are not accepted."""
+    if error.status == UNAUTHORIZED:
+        raise error

@@ -1,0 +1,86 @@
+"""The part of a container's log that is asked for, as the parameters of a request. Pure."""
+
+from dataclasses import dataclass
+from typing import Final
+
+BLOCK_BYTES: Final = 256 * 1024
+"""A line that is longer is printed in parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """What to show of each log; None or "": no bound."""
+
+    previous: bool = False
+    timestamps: bool = False
+    tail: int | None = None
+    since_seconds: int | None = None
+    since_time: str = ""
+    limit_bytes: int | None = None
+
+    def parameters(self, container: str, *, follow: bool = False) -> dict[str, str]:
+        """Return the query of a request (PodLogOptions)."""
+        given: dict[str, object] = {
+            "container": container,
+            "follow": "true" if follow else None,
+            "previous": "true" if self.previous else None,
+            "timestamps": "true" if self.timestamps else None,
+            "tailLines": self.tail,
+            "sinceSeconds": self.since_seconds,
+            "sinceTime": self.since_time or None,
+            "limitBytes": self.limit_bytes,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+
+class LineSplitter:
+    """Turns parts of a log into blocks of whole lines; only a very long line is split."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def add(self, part: bytes) -> bytes:
+        """Return the whole lines so far, each with its line break; b"": none."""
+        block, found, rest = (self._rest + part).rpartition(b"\n")
+        if not found and len(rest) > BLOCK_BYTES:
+            self._rest = b""
+            return rest
+        self._rest = rest
+        return block + found
+
+    def end(self) -> bytes:
+        """Return the last line if it has no line break."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+
+class StampedLines:
+    """Lines with timestamps that may come again after a lost connection: each is returned once.
+
+    `shown`: whether the caller wants the timestamps.
+    """
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self.last = ""
+        """The time of the last line; "": none has come."""
+        self._of_last = 0
+        self._skip: tuple[str, int] = ("", 0)
+
+    def reconnect(self) -> None:
+        """Expect the lines since the last one again."""
+        self._skip, self._of_last = (self.last, self._of_last), 0
+
+    def new(self, block: bytes) -> bytes:
+        """Return the lines of a block that are new."""
+        return b"".join(filter(None, map(self._line, block.splitlines(keepends=True))))
+
+    def _line(self, line: bytes) -> bytes:
+        stamp, _, text = line.partition(b" ")
+        when = stamp.decode("ascii", "replace")
+        self._of_last = self._of_last + 1 if when == self.last else 1
+        self.last = when
+        of, count = self._skip
+        if when == of and self._of_last <= count:
+            return b""
+        return line if self._shown else text

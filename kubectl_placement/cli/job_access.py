@@ -1,0 +1,200 @@
+"""
+The options of the commands that reach a job on its cluster, and how they find it.
+
+Their errors are kubectl's: `Error from server (REASON): …` for an answer of an API server.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar
+
+import click
+
+from kubectl_placement.access.open import OpenCluster, open_cluster
+from kubectl_placement.access.pods import read_pods
+from kubectl_placement.access.target import FORBIDDEN
+from kubectl_placement.access.ways import AccessOptions
+from kubectl_placement.hub.dump import MissingRight, Object
+from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.place import JobPlace, place_of
+from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, login_to, option_group
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import WORKLOAD, Resource
+from placement_ac.core.api.errors import ApiError, PlacementAcError, Refused
+from placement_ac.core.api.printable import one_line
+from placement_ac.kube.client import Client
+
+T = TypeVar("T")
+PROXY_VARIABLE: Final = "PLACEMENT_AC_CLUSTER_PROXY"
+
+
+class NotThere(PlacementAcError):
+    """The job is on no cluster, or has no Pod there."""
+
+
+class ServerError(click.ClickException):
+    """An answer of an API server, in kubectl's words."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(self.message, file=file, err=file is None)
+
+
+class JobCommand(ReadCommand):
+    """A command whose errors are like kubectl's."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ApiError as error:
+            raise server_error(error) from None
+
+
+def server_error(error: ApiError) -> click.ClickException:
+    """Return an error of an API server as kubectl prints it."""
+    message = one_line(error.message)
+    if not error.reason:
+        return click.ClickException(message)
+    return ServerError(f"Error from server ({error.reason}): {message}")
+
+
+@dataclass(frozen=True, slots=True)
+class JobAccess(HubLogin):
+    """Which job on which hub, and the caller's ways to its cluster."""
+
+    namespace: str | None = None
+    as_hub: bool = False
+    cluster_proxy: str = ""
+    cluster_proxy_ca: Path | None = None
+    access_config: Path | None = None
+    kueue_namespace: str = "kueue-system"
+
+    @property
+    def access(self) -> AccessOptions:
+        return AccessOptions(
+            self.kubeconfig,
+            self.cluster_proxy,
+            self.cluster_proxy_ca,
+            self.as_hub,
+            self.access_config,
+            self.kueue_namespace,
+        )
+
+
+WAY_OPTIONS: Final = (
+    click.Option(
+        ["--cluster-proxy"],
+        envvar=PROXY_VARIABLE,
+        default="",
+        metavar="URL",
+        help=f"The user server of OCM's cluster-proxy.  [default: ${PROXY_VARIABLE}, the access file's, or "
+        "the one that the hub names]",
+    ),
+    click.Option(["--cluster-proxy-ca"], type=FILE, help="The CA of its certificate."),
+    click.Option(
+        ["--access-config"],
+        type=FILE,
+        help="Your file of ways to clusters.  [default: $PLACEMENT_AC_ACCESS_CONFIG, or "
+        "~/.config/placement-ac/access.yaml]",
+    ),
+)
+"""The options that say which ways to clusters there are."""
+job_options = option_group(
+    "where",
+    JobAccess,
+    *LOGIN,
+    click.Option(
+        ["-n", "--namespace"],
+        help="The namespace of the job.  [default: that of the context, as with kubectl]",
+    ),
+    click.Option(
+        ["--as-hub"],
+        is_flag=True,
+        help="If no other way is open, use Kueue's credentials: you need the right to read their Secret.",
+    ),
+    *WAY_OPTIONS,
+    click.Option(
+        ["--kueue-namespace"],
+        default="kueue-system",
+        show_default=True,
+        help="The namespace of Kueue, for ClusterProfiles and --as-hub.",
+    ),
+)
+"""The options; the command gets them as one `where`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundJob:
+    """A job on the hub, read with `client`."""
+
+    client: Client
+    workloads: Resource
+    place: JobPlace
+    workload: Object
+
+
+def show_message(text: str) -> None:
+    """Show on stderr what a credential plugin writes there."""
+    click.echo(text, nl=False, err=True)
+
+
+def note(text: str) -> None:
+    """Show a line on stderr."""
+    click.echo(one_line(text), err=True)
+
+
+def with_job(where: JobAccess, words: Sequence[str], work: Callable[[FoundJob], Awaitable[T]]) -> T:
+    """Run `work` with the job that the words name. Raises SubjectNotFound, ApiError, NotThere."""
+
+    async def run() -> T:
+        async with Client(login_to(where)) as client:
+            return await work(await find_job(client, where, words))
+
+    return asyncio.run(run())
+
+
+async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> FoundJob:
+    """Return the job that the words name, by the Workloads of its namespace."""
+    namespace = where.namespace or client.login.namespace
+    resource = (await client.discover((WORKLOAD,))).get(WORKLOAD)
+    if resource is None:
+        raise NotThere(f"check the context: {client.server} does not serve {WORKLOAD}")
+    try:
+        items = (await client.list(resource, namespace)).items
+    except Refused as error:
+        if error.status != FORBIDDEN:
+            raise
+        right = MissingRight("list", WORKLOAD, namespace)
+        raise NotThere(f"get the right to {right} (check: {right.check_command})") from None
+    workload = find_workloads(items, words, namespace)
+    return FoundJob(client, resource, place_of(workload), workload)
+
+
+@asynccontextmanager
+async def cluster_of(found: FoundJob, where: JobAccess) -> AsyncIterator[OpenCluster]:
+    """Yield the cluster of a job as the caller. Raises NotThere if it is on none, NoAccess."""
+    place = found.place
+    if not place.cluster:
+        state = "has finished, and is on no cluster" if place.finished else "waits, and is on no cluster yet"
+        why = f"run `kubectl placement explain workload {place.workload} -n {place.job.namespace}` to see why"
+        raise NotThere(f"{why}: {place.label} {state}")
+    async with open_cluster(
+        found.client, place.cluster, place.job.namespace, where.access, show_message
+    ) as cluster:
+        yield cluster
+
+
+async def pods_of(found: FoundJob, cluster: OpenCluster) -> list[Object]:
+    """Return the Pods of a job, by name; at least one. Raises NotThere."""
+    pods = await read_pods(cluster, found.place.job, found.place.workload)
+    if pods:
+        return pods
+    label = found.place.label
+    if found.place.finished:
+        raise NotThere(
+            f"look for its logs where cluster {cluster.name} keeps those of Pods that are gone: {label} has "
+            "finished, and Kueue removes the copy of a finished job with its Pods"
+        )
+    raise NotThere(f"wait: {label} has no Pod on cluster {cluster.name} yet")

@@ -1,0 +1,277 @@
+"""`logs` as the owner of a job types it: once, and following a job that restarts, moves and ends."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.kubectl_placement.access.stage import JobStage
+from tests.support.driver import eventually
+from tests.support.hub_client import Client
+
+TWO = [{"name": "c", "image": "i"}, {"name": "side", "image": "i"}]
+
+
+def test_the_log_of_the_only_pod_of_a_job(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "one", "two")
+    done = stage.run("logs", "train")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == f"{pod} has started on node-1\none\ntwo\n"
+
+
+@pytest.mark.parametrize("words", ["job/train", "jobs.batch train", "workload/job-train", "train"])
+def test_a_job_is_named_as_with_kubectl(stage: JobStage, words: str) -> None:
+    [pod] = stage.job()
+    assert stage.run("logs", *words.split()).stdout == f"{pod} has started on node-1\n"
+
+
+def test_of_several_pods_the_first_one_is_shown_as_by_kubectl(stage: JobStage) -> None:
+    pods = stage.job(count=3)
+    done = stage.run("logs", "train")
+    found = re.fullmatch(r"Found 3 pods, using pod/(\S+)\n", done.stderr)
+    assert found
+    assert found[1] in pods
+    assert done.stdout.startswith(f"{found[1]} has started on ")
+
+
+def test_all_pods_come_one_after_the_other_with_a_prefix(stage: JobStage) -> None:
+    pods = stage.job(count=3)
+    done = stage.run("logs", "train", "--all-pods")
+    assert done.stdout.splitlines() == [
+        f"[pod/{pod}/c] {pod} has started on node-{number}" for number, pod in enumerate(pods, 1)
+    ]
+
+
+def test_the_default_container_and_all_containers(stage: JobStage) -> None:
+    [pod] = stage.job(containers=TWO)
+    stage.write(pod, "beside", container="side")
+    one = stage.run("logs", "train")
+    assert (one.stderr, one.stdout) == (
+        'Defaulted container "c" out of: c, side\n',
+        f"{pod} has started on node-1\n",
+    )
+    assert stage.run("logs", "train", "-c", "side").stdout == f"{pod} has started on node-1\nbeside\n"
+    both = stage.run("logs", "train", "--all-containers", "--prefix", "--tail", "1").stdout
+    assert both == f"[pod/{pod}/c] {pod} has started on node-1\n[pod/{pod}/side] beside\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("--tail 2", "two\nthree\n", id="the last lines"),
+        pytest.param("--tail 1 --limit-bytes 2", "th", id="no more than so many bytes"),
+        pytest.param("--since 1h --tail 1", "three\n", id="of the last hour"),
+        pytest.param("--since-time 2200-01-01T00:00:00Z", "", id="after a time to come"),
+    ],
+)
+def test_a_part_of_a_log(stage: JobStage, words: str, expected: str) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "one", "two", "three")
+    assert stage.run("logs", "train", *words.split()).stdout == expected
+
+
+def test_timestamps(stage: JobStage) -> None:
+    stage.job()
+    line = stage.run("logs", "train", "--timestamps").stdout
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z train-", line)
+
+
+def test_the_previous_run_of_a_container(stage: JobStage) -> None:
+    [pod] = stage.job()
+    before = stage.run("logs", "train", "-p")
+    assert (before.exit_code, before.stderr) == (
+        1,
+        f'Error from server (BadRequest): previous terminated container "c" in pod "{pod}" not found\n',
+    )
+    stage.fleet.hubs["a"].end_log("default", pod, "c", restarts=True)
+    stage.write(pod, "again")
+    assert stage.run("logs", "train", "-p").stdout == f"{pod} has started on node-1\n"
+    assert stage.run("logs", "train").stdout == "again\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        pytest.param(
+            "train --tail -2", 2, "--tail must be greater than or equal to -1", id="fewer than none"
+        ),
+        pytest.param(
+            "train --since 5m --since-time 2026-11-26T18:00:00Z", 2, "at most one of", id="two times"
+        ),
+        pytest.param("train --since-time noon", 2, "use an RFC 3339 time", id="no time"),
+        pytest.param(
+            "train -c c --all-containers", 2, "should not be specified", id="one and all containers"
+        ),
+        pytest.param("a b c", 2, "give the job as", id="three words"),
+        pytest.param(
+            "train -c d", 1, "Error: container d is not valid for pod train-", id="no such container"
+        ),
+        pytest.param("trian", 1, "did you mean train?", id="a misspelt job"),
+        pytest.param(
+            "waits",
+            1,
+            "Error: run `kubectl placement explain workload job-waits -n default` to see why: "
+            "job.batch/waits waits, and is on no cluster yet",
+            id="a job that waits",
+        ),
+    ],
+)
+def test_an_error_says_what_to_do(stage: JobStage, words: str, code: int, text: str) -> None:
+    stage.job()
+    stage.workload("waits")
+    done = stage.run("logs", *words.split())
+    assert done.exit_code == code
+    assert text in done.stderr
+    assert done.stdout == ""
+
+
+def test_of_a_finished_job_kueue_has_removed_the_pods(stage: JobStage) -> None:
+    stage.job()
+    stage.place("train", "p-a", finished=True)
+    stage.remove("train", "a")
+    done = stage.run("logs", "train")
+    assert done.exit_code == 1
+    assert "look for its logs where cluster a keeps those of Pods that are gone" in done.stderr
+
+
+def test_a_job_of_that_name_that_is_not_the_hubs_is_not_shown(stage: JobStage) -> None:
+    stage.job()
+    path = "/apis/batch/v1/namespaces/default/jobs/train"
+    hub = stage.fleet.hubs["a"]
+    Client(hub).patch(path, {"metadata": {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-other"}}})
+    done = stage.run("logs", "train")
+    assert done.exit_code == 1
+    assert "rename or delete Job default/train there, or the hub's" in done.stderr
+
+
+def test_in_a_pipe_bytes_are_kept(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "\x1b[31mred")
+    assert stage.run("logs", "train", "--tail", "1").stdout_bytes == b"\x1b[31mred\n"
+
+
+# -- follow
+
+
+class Followed:
+    """The command with `-f`, in a process of its own."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        assert process.stdout
+        self._lines = iter(process.stdout)
+
+    def next(self) -> str:
+        return next(self._lines).rstrip("\n")
+
+    def rest(self) -> list[str]:
+        return [line.rstrip("\n") for line in self._lines]
+
+
+@contextmanager
+def followed(stage: JobStage, *words: str) -> Iterator[Followed]:
+    """Run `logs -f` with stdout and stderr as one."""
+    command = [
+        sys.executable,
+        "-m",
+        "placement_ac",
+        "logs",
+        "-f",
+        *words,
+        "--kubeconfig",
+        str(stage.kubeconfig),
+    ]
+    env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
+    ) as process:
+        try:
+            yield Followed(process)
+        finally:
+            process.kill()
+
+
+def ended(process: "subprocess.Popen[str]") -> int:
+    return process.wait(20)
+
+
+def test_it_follows_a_job_until_it_ends(stage: JobStage) -> None:
+    [pod] = stage.job()
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        stage.write(pod, "more")
+        assert log.next() == "more"
+        stage.fleet.hubs["a"].end_log("default", pod, "c")
+        stage.place("train", "p-a", finished=True)
+        assert log.rest() == []
+        assert ended(log.process) == 0
+
+
+def test_it_follows_a_job_to_another_cluster_and_says_so(stage: JobStage) -> None:
+    [pod] = stage.job()
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        stage.place("train", None)
+        stage.remove("train", "a")
+        assert log.next() == "job.batch/train has left cluster a"
+        assert log.next() == "job.batch/train waits for a cluster"
+        [moved] = stage.job(worker="b")
+        assert log.next() == "job.batch/train runs on cluster b now"
+        assert log.next() == f"{moved} has started on node-1"
+        stage.place("train", "p-b", finished=True)
+        stage.fleet.hubs["b"].end_log("default", moved, "c")
+        assert log.rest() == []
+
+
+def test_it_waits_for_a_job_that_is_on_no_cluster(stage: JobStage) -> None:
+    stage.workload()
+    with followed(stage, "train") as log:
+        assert log.next() == "job.batch/train waits for a cluster"
+        [pod] = stage.job()
+        assert log.next() == "job.batch/train runs on cluster a now"
+        assert log.next() == f"{pod} has started on node-1"
+
+
+def test_a_lost_connection_loses_and_repeats_no_line(stage: JobStage) -> None:
+    [pod] = stage.job()
+    hub = stage.fleet.hubs["a"]
+    with followed(stage, "train", "--tail", "1") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        stage.write(pod, "before")
+        assert log.next() == "before"
+        hub.go_down()
+        stage.write(pod, "meanwhile")
+        hub.come_back()
+        found = [log.next()]
+        while found[-1] != "meanwhile":
+            found.append(log.next())
+        assert [line for line in found if not line.endswith("does not answer; trying again")] == ["meanwhile"]
+
+
+def test_all_pods_are_followed_also_those_that_come_later(stage: JobStage) -> None:
+    pods = stage.job(count=2)
+    with followed(stage, "train", "--all-pods") as log:
+        first = sorted(log.next() for _ in pods)
+        assert first == [f"[pod/{pod}/c] {pod} has started on node-{n}" for n, pod in enumerate(pods, 1)]
+        path = "/apis/batch/v1/namespaces/default/jobs/train"
+        Client(stage.fleet.hubs["a"]).patch(path, {"spec": {"parallelism": 3, "completions": 3}})
+        eventually(lambda: len(stage.pods("train")), 3)
+        [new] = set(stage.pods("train")) - set(pods)
+        assert log.next() == f"[pod/{new}/c] {new} has started on node-3"
+
+
+def test_a_job_that_is_deleted_ends_it(stage: JobStage) -> None:
+    stage.job()
+    with followed(stage, "train") as log:
+        log.next()
+        stage.remove("train", "a")
+        stage.admin.request(
+            "DELETE", "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train", None
+        )
+        assert log.rest() == []
+        assert ended(log.process) == 0
