@@ -12,9 +12,9 @@ from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
     JobSource,
-    story_options,
     read_story,
     require_jobs,
+    story_options,
     unseen,
     why_unexplained,
 )

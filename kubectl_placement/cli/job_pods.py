@@ -31,7 +31,7 @@ class PodReader(Protocol):
 
 
 def pods_by_access(options: AccessOptions) -> PodReader:
-    """Return a reader by the caller's ways to clusters. A cluster that does not answer is a reason why not."""
+    """Return a reader by the caller's ways to clusters. It raises for no cluster that does not answer."""
 
     async def read(hub: Client, workload: Object, cluster: str) -> PodsThere:
         place = place_of(workload)

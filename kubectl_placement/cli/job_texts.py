@@ -61,7 +61,9 @@ def _steps(story: JobStory) -> Iterator[RenderableType]:
 
 def _pods(there: PodsThere, *, wide: bool) -> Iterator[RenderableType]:
     if there.problem:
-        yield safe_text(f"Pods on {there.cluster}: unknown: {there.problem}")
+        first, *ways = there.problem.splitlines()
+        yield safe_text(f"Pods on {there.cluster}: unknown: {first}")
+        yield from map(safe_text, ways)
     elif not there.pods:
         yield safe_text(f"Pods on {there.cluster}: none")
     else:

@@ -55,11 +55,10 @@ def _order(step: StoryStep) -> tuple[bool, int, int]:
 
 
 def _with_pauses(steps: Sequence[StoryStep]) -> Iterator[StoryStep]:
-    before = None
-    for step in steps:
-        pause = (step.time - before).total_seconds() if step.time and before else None
-        yield replace(step, after=pause)
-        before = step.time or before
+    times = [step.time for step in steps]
+    for number, step in enumerate(steps):
+        before = next(filter(None, reversed(times[:number])), None)
+        yield replace(step, after=(step.time - before).total_seconds() if step.time and before else None)
 
 
 # -- what the Workload records
