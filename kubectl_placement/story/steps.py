@@ -43,8 +43,10 @@ _REPEATS: Final = {"Admitted": "Placed", "Finished": "Finished", "Stopped": "Evi
 
 def steps_of(job: OneJob, events: Iterable[Object]) -> tuple[StoryStep, ...]:
     """Return the steps, oldest first, with the seconds between them; `events`: any of its namespace."""
-    known = [*_recorded(job)]
-    whole = [*known, *_without_repetitions(known, _told(job, events))]
+    told = [*_told(job, events)]
+    dated = {step.what for step in told}
+    known = [step for step in _recorded(job) if step.time or step.what not in dated]
+    whole = [*known, *_without_repetitions(known, told)]
     return tuple(_with_pauses(sorted(whole, key=_order)))
 
 

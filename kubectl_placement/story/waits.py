@@ -15,7 +15,7 @@ from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
 from placement_ac.core.api.constants import NO_CLUSTER_FITS, READY, RETRY, WAITS_FOR
 from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
-from placement_ac.core.api.text import joined
+from placement_ac.core.api.text import enumeration
 
 RESET: Final = "Reset to Pending"
 """Kueue: the beginning of an entry's message after an eviction; it says nothing new."""
@@ -205,7 +205,7 @@ def waits_on_clusters(job: OneJob) -> Wait | None:
         message = get_str(entry, "message")
         if message.startswith(WAITS_FOR):
             return Wait(f"quota on {message.removeprefix(WAITS_FOR)}")
-    return Wait(f"quota on {joined(job.nominated, ' or ')}")
+    return Wait(f"quota on {enumeration(job.nominated, 'or')}")
 
 
 def is_not_nominated(job: OneJob) -> Wait | None:
