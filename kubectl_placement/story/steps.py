@@ -103,7 +103,8 @@ def _quota(job: OneJob) -> str:
     assignments = get_list(job.raw, "status", "admission", "podSetAssignments")
     flavors = (flavor for one in assignments for flavor in get_dict(one, "flavors").values())
     names = joined(dict.fromkeys(flavor for flavor in flavors if isinstance(flavor, str)))
-    return f"in ClusterQueue {job.cluster_queue}" + (f" (flavors {names})" if names else "")
+    where = f"in ClusterQueue {job.cluster_queue}" if job.cluster_queue else "of its ClusterQueue"
+    return where + (f" (flavors {names})" if names else "")
 
 
 def _checks(job: OneJob) -> Iterator[StoryStep]:

@@ -22,7 +22,10 @@ from tests.support.documents import ROOT
 from tests.support.jobs_to_dispatch import raw_job
 
 PAGE = (ROOT / "docs" / "jobs.md").read_text("utf-8")
-FULL = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100, 8 more needed"
+FULL = (
+    "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100, "
+    "8 more needed"
+)
 NAMES = ("eval", "sweep", "train", "tune")
 
 
