@@ -27,6 +27,11 @@ def workload_texts(
     if explanation.expected_start:
         yield safe_text(expected_start_text(explanation.expected_start))
     yield from (safe_text(f"({note})") for note in explanation.notes)
+    yield from choice_texts(explanation, now, wide=wide)
+
+
+def choice_texts(explanation: WorkloadExplanation, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
+    """Yield the table of filters and scores of each Placement."""
     for choice in explanation.placements:
         yield Text()
         checks = f"check {joined(choice.checks)}"

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 import click
@@ -74,6 +75,8 @@ STATUS_KINDS: Final = (*WATCHED_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFES
 EXPLAIN_KINDS: Final = (*DECISION_KINDS, *QUEUE_KINDS, *PROVISIONED_KINDS, MANIFEST_WORK)
 ALL_NAMESPACES_KINDS: Final = (PLACEMENT, SOURCE.kind)
 """Kinds read in all namespaces: OCM's Balance counts the decisions of all Placements."""
+NOWHERE_ELSE: Final[Namespaces] = MappingProxyType({})
+"""Each kind is read where it usually is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +117,7 @@ class HubReading:
         return self.controller.namespace or NAMESPACE
 
 
-_WHERE: Final = (
-    *LOGIN,
-    click.Option(
-        ["-n", "--namespace"],
-        callback=lambda _, __, value: tuple(filter(None, (value or "").split(","))),
-        metavar="NAMESPACE,…",
-        help="The namespaces of Placements.  [default: the controller's setting]",
-    ),
+SETTINGS_OPTIONS: Final = (
     click.Option(["--kueue-namespace"], help="The namespace of Kueue.  [default: the controller's setting]"),
     click.Option(
         ["--controller-namespace"],
@@ -134,17 +130,24 @@ _WHERE: Final = (
         help="Use this settings file, not the controller's settings.",
     ),
 )
-hub_options = option_group(
-    "where",
-    HubSource,
-    *_WHERE,
-    click.Option(
-        ["--from-dump", "dump_files"],
-        multiple=True,
-        metavar="FILE",
-        help="Read what `placement-ac dump` or `kubectl get … -o yaml` wrote, not a hub; may be repeated.",
-    ),
+"""The options that say which settings count."""
+DUMP_OPTION: Final = click.Option(
+    ["--from-dump", "dump_files"],
+    multiple=True,
+    metavar="FILE",
+    help="Read what `placement-ac dump` or `kubectl get … -o yaml` wrote, not a hub; may be repeated.",
 )
+_WHERE: Final = (
+    *LOGIN,
+    click.Option(
+        ["-n", "--namespace"],
+        callback=lambda _, __, value: tuple(filter(None, (value or "").split(","))),
+        metavar="NAMESPACE,…",
+        help="The namespaces of Placements.  [default: the controller's setting]",
+    ),
+    *SETTINGS_OPTIONS,
+)
+hub_options = option_group("where", HubSource, *_WHERE, DUMP_OPTION)
 """The options that say where to read, for commands that only read."""
 live_hub_options = option_group("where", HubSource, *_WHERE)
 """The same for a command that reads only a hub."""
@@ -158,12 +161,20 @@ def read_once(where: HubSource, kinds: Collection[Kind]) -> HubReading:
 
 
 async def read_hub(
-    client: Client, where: HubSource, kinds: Collection[Kind], schemas: Collection[Resource] = ()
+    client: Client,
+    where: HubSource,
+    kinds: Collection[Kind],
+    schemas: Collection[Resource] = (),
+    within: Namespaces = NOWHERE_ELSE,
 ) -> HubReading:
-    """Read the hub: first the controller and its settings, then all else concurrently."""
+    """Read the hub: first the controller and its settings, then all else concurrently.
+
+    `within`: other places of some kinds than usual.
+    """
     ours = await _read_controller(client, where)
     others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
-    return _merged(ours, await read_kinds(client, others, namespaces_of(ours.view.settings), schemas))
+    places = {**namespaces_of(ours.view.settings), **within}
+    return _merged(ours, await read_kinds(client, others, places, schemas))
 
 
 def installation_namespaces(reading: HubReading) -> tuple[str, ...]:
@@ -248,15 +259,22 @@ def may_run_again(where: HubSource, reading: HubReading, workload: Object) -> bo
 
 
 async def watch_hub(
-    client: Client, where: HubSource, kinds: Collection[Kind], pause: float = PAUSE_SECONDS
+    client: Client,
+    where: HubSource,
+    kinds: Collection[Kind],
+    pause: float = PAUSE_SECONDS,
+    within: Namespaces = NOWHERE_ELSE,
 ) -> AsyncGenerator[HubReading]:
     """Read the hub, and again `pause` seconds after each change. The controller's settings are read once.
+
+    `within`: other places of some kinds than usual.
 
     Raises ApiError if the hub does not answer or a right is lost.
     """
     ours = await _read_controller(client, where)
     others = [kind for kind in kinds if kind not in SETTINGS_KINDS]
-    async with aclosing(watch_kinds(client, others, namespaces_of(ours.view.settings), pause)) as dumps:
+    places = {**namespaces_of(ours.view.settings), **within}
+    async with aclosing(watch_kinds(client, others, places, pause)) as dumps:
         async for dump in dumps:
             yield _merged(ours, dump)
 

@@ -83,19 +83,7 @@ class JobAccess(HubLogin):
         )
 
 
-job_options = option_group(
-    "where",
-    JobAccess,
-    *LOGIN,
-    click.Option(
-        ["-n", "--namespace"],
-        help="The namespace of the job.  [default: that of the context, as with kubectl]",
-    ),
-    click.Option(
-        ["--as-hub"],
-        is_flag=True,
-        help="If no other way is open, use Kueue's credentials: you need the right to read their Secret.",
-    ),
+WAY_OPTIONS: Final = (
     click.Option(
         ["--cluster-proxy"],
         envvar=PROXY_VARIABLE,
@@ -111,6 +99,22 @@ job_options = option_group(
         help="Your file of ways to clusters.  [default: $PLACEMENT_AC_ACCESS_CONFIG, or "
         "~/.config/placement-ac/access.yaml]",
     ),
+)
+"""The options that say which ways to clusters there are."""
+job_options = option_group(
+    "where",
+    JobAccess,
+    *LOGIN,
+    click.Option(
+        ["-n", "--namespace"],
+        help="The namespace of the job.  [default: that of the context, as with kubectl]",
+    ),
+    click.Option(
+        ["--as-hub"],
+        is_flag=True,
+        help="If no other way is open, use Kueue's credentials: you need the right to read their Secret.",
+    ),
+    *WAY_OPTIONS,
     click.Option(
         ["--kueue-namespace"],
         default="kueue-system",

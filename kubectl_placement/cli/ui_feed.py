@@ -33,18 +33,29 @@ from kubectl_placement.explain.explanations import (
     explain_cluster,
 )
 from kubectl_placement.explain.subject import find_check, find_cluster, placement_views
+from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.controller_state import controller_state, lease_key
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS
 from kubectl_placement.readers.capacity_reader import read_published
+from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.story.lines import job_lines
+from kubectl_placement.story.tell import tell_story
 from kubectl_placement.timeline.event_history import latest_time
 from kubectl_placement.ui.capacity_bars import capacity_bars
 from kubectl_placement.ui.live_status import LiveStatus
 from kubectl_placement.ui.page import to_json
 from kubectl_placement.ui.summary import summarize
 from placement_ac.cli.documents import plain
-from placement_ac.core.api.constants import CLUSTER_SET, EVENT, LEASE, SET_BINDING
+from placement_ac.core.api.constants import (
+    CLUSTER_SET,
+    EVENT,
+    EVENTS_NAMESPACE,
+    LEASE,
+    SET_BINDING,
+    WORKLOAD,
+)
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.kube.client import Client
 
@@ -58,6 +69,8 @@ SHARED_SECONDS: Final = 0.5
 """Explanations read the Placements and decisions of all namespaces once in this time, for all pages."""
 CAPACITY_SECONDS: Final = 10.0
 """How often the published capacity is read; the controller writes it at most once a minute."""
+NOT_HERE: Final = "its Pods are not read here: `kubectl placement job` shows them"
+EVENTS_NOT_HERE: Final = "events in its namespace are not read here: `kubectl placement job` shows them"
 REFRESH_SECONDS: Final = 1.0
 """How often old statuses are looked for."""
 
@@ -119,6 +132,14 @@ class Feed:
         if self._reads is not None:
             reading = await self._reads.get()
         return await self._in_thread(lambda: _explanation(self._live.view, reading, check, cluster))
+
+    async def jobs(self) -> bytes:
+        """Return the list of jobs."""
+        return await self._in_thread(lambda: to_json({"jobs": plain(job_lines(self._live.view))}))
+
+    async def job(self, namespace: str, workload: str) -> bytes:
+        """Return the story of the job of a Workload. Raises SubjectNotFound."""
+        return await self._in_thread(lambda: _story(self._live.view, namespace, workload))
 
     # -- what is read
 
@@ -274,6 +295,13 @@ def _hub_document(reading: HubReading, problem: str) -> bytes:
             "problem": problem,
         }
     )
+
+
+def _story(view: HubView, namespace: str, workload: str) -> bytes:
+    raw = find_workloads(view.dump.of(WORKLOAD), (WORKLOAD.plural, workload), namespace)
+    explanation = None if view.dump.missing else explain_workload(view, raw)
+    notes = [NOT_HERE] if namespace == EVENTS_NAMESPACE else [NOT_HERE, EVENTS_NOT_HERE]
+    return to_json(plain(tell_story(view, raw, None, explanation, notes)))
 
 
 def _explanation(view: HubView, reading: HubReading | None, check: str, cluster: str) -> bytes:

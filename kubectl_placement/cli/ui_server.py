@@ -41,6 +41,8 @@ async def serve(feed: Feed, port: int) -> AsyncIterator[str]:
     app.router.add_get(root, server.page, allow_head=False)
     app.router.add_get(f"{root}events", server.events, allow_head=False)
     app.router.add_get(f"{root}explain", server.explain, allow_head=False)
+    app.router.add_get(f"{root}jobs", server.jobs, allow_head=False)
+    app.router.add_get(f"{root}job", server.job, allow_head=False)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -83,11 +85,14 @@ class _Server:
 
     async def explain(self, request: web.Request) -> web.Response:
         check, cluster = (request.query.get(name, "") for name in ("check", "cluster"))
-        try:
-            text = await self._feed.explain(check, cluster)
-        except PlacementAcError as error:
-            text = orjson.dumps({"kind": "error", "message": str(error)})
-        return web.Response(body=text, content_type="application/json")
+        return await _answer(self._feed.explain(check, cluster))
+
+    async def jobs(self, _: web.Request) -> web.Response:
+        return await _answer(self._feed.jobs())
+
+    async def job(self, request: web.Request) -> web.Response:
+        namespace, workload = (request.query.get(name, "") for name in ("namespace", "workload"))
+        return await _answer(self._feed.job(namespace, workload))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send the hub, all checks and the chosen check, and then what changes of them."""
@@ -158,6 +163,15 @@ class _Sent:
         texts = b",".join(self._feed.summaries[name].text for name in changed)
         self._checks, self._began = known, True
         return b'{"whole":%s,"checks":[%s],"gone":%s}' % (whole, texts, orjson.dumps(gone))
+
+
+async def _answer(document: Awaitable[bytes]) -> web.Response:
+    """Return the JSON document, or one with the error."""
+    try:
+        text = await document
+    except PlacementAcError as error:
+        text = orjson.dumps({"kind": "error", "message": str(error)})
+    return web.Response(body=text, content_type="application/json")
 
 
 def _reason(error: OSError) -> str:

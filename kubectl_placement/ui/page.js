@@ -5,7 +5,7 @@ const $ = id => document.getElementById(id);
 const LOOK = {
   listed: ['good', '●'], standby: ['next', '◐'], draining: ['drain', '▼'], selected: ['next', '○'],
   waiting: ['next', '◔'], beyond: ['drain', '▷'], unusable: ['bad', '✕'], dropped: ['bad', '✕'],
-  running: ['good', '●'], pending: ['drain', '○'],
+  running: ['good', '●'], pending: ['drain', '○'], stopped: ['drain', '■'], succeeded: ['good', '✓'], failed: ['bad', '✕'],
   good: ['good', '✓'], bad: ['bad', '✕'], missing: ['bad', '✕'],
   True: ['good', '✓'], False: ['bad', '✕'], Unknown: ['drain', '?'], unknown: ['drain', '?'],
 };
@@ -300,12 +300,16 @@ function showWorkloads(status) {
   const order = { running: 0, waiting: 1, pending: 2 };
   const jobs = [...status.jobs].sort((a, b) => order[a.state] - order[b.state] || a.name.localeCompare(b.name));
   table('workloads', [['Workload', 'wide'], ['State', 'short'], ['Cluster'], ['LocalQueue'], ['GPUs', 'number']],
-    jobs.slice(0, ROWS_SHOWN).map(job => Object.assign([
-      job.why ? [job.namespace + '/' + job.name, make('div', 'why', job.why)] : job.namespace + '/' + job.name,
-      state(job.state),
-      job.cluster || (job.nominated.length ? 'waits on ' + job.nominated.join(', ') : '-'),
-      job.queue, String(job.gpus),
-    ], { key: job.namespace + '/' + job.name })));
+    jobs.slice(0, ROWS_SHOWN).map(job => {
+      const key = job.namespace + '/' + job.name;
+      const name = file ? key : button(key);
+      return Object.assign([
+        job.why ? [name, make('div', 'why', job.why)] : name,
+        state(job.state),
+        job.cluster || (job.nominated.length ? 'waits on ' + job.nominated.join(', ') : '-'),
+        job.queue, String(job.gpus),
+      ], { key });
+    }));
   $('no-workloads').hidden = jobs.length > 0 && jobs.length <= ROWS_SHOWN;
   $('no-workloads').textContent = jobs.length ? 'and ' + (jobs.length - ROWS_SHOWN) + ' more' : 'There are none.';
 }

@@ -21,7 +21,7 @@ _POLICY: Final = "<!-- policy -->\n"
 _DATA: Final = "<!-- data -->\n"
 _STYLE: Final = "/* style */"
 _SCRIPT: Final = "/* script */"
-_SCRIPTS: Final = ("page.js", "page_drawings.js", "page_live.js")
+_SCRIPTS: Final = ("page.js", "page_drawings.js", "page_jobs.js", "page_live.js")
 _ESCAPE: Final = re.compile(r"\\u[0-9a-f]{4}|\\.")
 """An escape in JSON."""
 

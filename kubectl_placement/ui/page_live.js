@@ -7,19 +7,13 @@ async function explain(cluster, from) {
   const opening = $('explain').hidden || !explained || explained.cluster !== cluster || explained.check !== chosen;
   explained = { check: chosen, cluster };
   $('explain-title').textContent = cluster ? 'Why ' + cluster + '?' : 'Why ' + chosen + '?';
-  if (opening) put($('explain-text'), make('p', 'muted', 'asking …'));
+  if (opening) showParts([make('p', 'muted', 'asking …')]);
   $('explain').hidden = false;
   if (from) $('explain').focus();
   selectRow();
-  const asked = explained;
-  let explanation;
-  try {
-    const answer = await fetch('explain?' + new URLSearchParams(asked));
-    explanation = await answer.json();
-  } catch {
-    explanation = { kind: 'error', message: 'placement-ac ui does not answer' };
-  }
-  if (asked === explained) showExplanation(explanation);
+  const mine = explained;
+  const explanation = await asked('explain', mine);
+  if (mine === explained) showExplanation(explanation);
 }
 
 function showExplanation(explanation) {
@@ -45,9 +39,7 @@ function showExplanation(explanation) {
       parts.push(line);
     });
   }
-  const text = parts.map(part => part.outerHTML).join('');
-  if ($('explain-text').said !== text) put($('explain-text'), ...parts);
-  $('explain-text').said = text;
+  showParts(parts);
 }
 
 function stepOf(link, deciding) {
@@ -83,7 +75,12 @@ let again = 0;
 // That of a check has all clusters of the hub, which takes longer.
 function explainAgain() {
   if (again) return;
-  again = setTimeout(() => { again = 0; if (explained) explain(explained.cluster); }, explained.cluster ? 300 : 2000);
+  const quick = explained.cluster || explained.job;
+  again = setTimeout(() => {
+    again = 0;
+    if (explained && explained.job) tell(explained.job);
+    else if (explained) explain(explained.cluster);
+  }, quick ? 300 : 2000);
 }
 
 // -- what follows the hub
@@ -105,6 +102,7 @@ const take = {
     said();
     if (!chosen && checks.size) choose([...checks.keys()].sort()[0]);
     else { showChecks(); showCheck(); }
+    askJobs();
   },
   capacity(bars) { capacity_ = bars; said(); showCapacity(); },
   check(details) { detail = details; said(); showCheck(); showCapacity(); selectRow(); if (explained) explainAgain(); },

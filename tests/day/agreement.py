@@ -23,6 +23,7 @@ from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key
 from placement_lab.standins.multikueue import objects as of
+from tests.day.job_agreement import ASK_SECONDS, JobAgreement
 from tests.day.rules import Rules
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
 from tests.day.world import World
@@ -51,11 +52,13 @@ class Agreement:
     """Rules and problems that are reported if they are still there after DOUBT_SECONDS."""
 
     def __post_init__(self) -> None:
-        self.world = self.rules.world
+        self.world, self.jobs = self.rules.world, JobAgreement(self.rules)
         self.world.kueue.later(1.0, self._second)
 
     def _second(self) -> None:
         self.world.kueue.later(1.0, self._second)
+        if self._age(self.jobs.asked) >= ASK_SECONDS:
+            self.jobs.compare(view_of(self.world))
         if self.rules.looks != self._looks:
             self._looks = self.rules.looks
             self._note("draining", self._draining())

@@ -16,7 +16,7 @@ from tests.day.world import World
 
 NAMES: Final = (
     *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
-    *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
+    *("drains", "lost-clusters", "counts", "explained", "jobs"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
 )

@@ -29,6 +29,7 @@ PAGES: Final = (
     ROOT / "docs" / "draining.md",
     ROOT / "docs" / "job-logs.md",
     ROOT / "docs" / "capacity.md",
+    ROOT / "docs" / "jobs.md",
 )
 KEEPS: Final = "placement-ac demo --keep"
 KUBECONFIG: Final = "export KUBECONFIG=…/kubeconfig"
@@ -71,6 +72,18 @@ EXAMPLES: Final = {
     ),
     "├── Held by the gate": (
         "tests/kubectl_placement/test_status.py::test_the_example_of_who_waits_is_what_is_shown"
+    ),
+    "JOB        QUEUE": (
+        "tests/kubectl_placement/test_job_texts.py"
+        "::test_the_list_of_jobs_in_the_documentation_is_what_is_shown"
+    ),
+    "Job default/train: waiting": (
+        "tests/kubectl_placement/test_job_texts.py"
+        "::test_the_story_of_a_job_that_waits_is_as_in_the_documentation"
+    ),
+    "Job default/eval: running": (
+        "tests/kubectl_placement/test_job_texts.py"
+        "::test_the_story_of_a_job_whose_pods_do_not_start_is_as_in_the_documentation"
     ),
     "FAIL  cluster-set-bindings": (
         "tests/kubectl_placement/doctor/test_folding.py::test_the_example_in_the_documentation_is_what_is_shown"

@@ -39,6 +39,8 @@ from kubectl_placement.status.model import (
     WorkloadRow,
 )
 from placement_ac.cli.documents import plain
+from kubectl_placement.story.model import JobLine, JobState, JobStory, QueuePosition, StoryStep
+from kubectl_placement.story.pods import PodRow, PodsThere
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
@@ -340,6 +342,24 @@ def test_every_key_of_a_workload() -> None:
     wanted += [*ClusterChoice.__dataclass_fields__, *NewJob.__dataclass_fields__]
     text = below.partition("\n## ")[0] + JSON.read_text("utf-8").partition("`jobs`, where each")[2]
     assert [name for name in wanted if f"`{to_camel(name)}`" not in text] == []
+
+
+def test_every_key_of_jobs_and_of_a_story() -> None:
+    assert [row[0] for row in table(JSON, "The JSON document of `jobs`")] == _keys(JobLine)
+    rows = dict(table(JSON, "The JSON document of `job`"))
+    assert list(rows) == _keys(JobStory)
+    for key, part in (("position", QueuePosition), ("steps", StoryStep), ("pods", PodsThere)):
+        assert [name for name in _keys(part) if name not in rows[key]] == []
+    [below] = re.findall(r"^A Pod has (.*)$", JSON.read_text("utf-8"), re.MULTILINE)
+    assert re.findall(r"`([a-z]+)`", below) == _keys(PodRow)
+
+
+def test_every_state_of_a_job() -> None:
+    assert [row[0] for row in table(ROOT / "docs" / "jobs.md", "Where my jobs are")] == list(JobState)
+
+
+def _keys(of: type) -> list[str]:
+    return [to_camel(name) for name in of.__dataclass_fields__]  # type: ignore[attr-defined]  # a dataclass
 
 
 def test_every_step_of_explain() -> None:

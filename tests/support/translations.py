@@ -23,7 +23,14 @@ _NOT_COMPARED: Final = re.compile(r"^(?:- \[[^\]]+\]\([^)]+\)|> .*)$", re.MULTIL
 
 SPLIT: Final = {"draining.md": {"The dispatcher": "dispatcher.md"}}
 """Sections of English pages that are pages of their own in Chinese."""
-TRANSLATED: Final = ("dispatch.md", "dispatcher.md", "draining.md", "install.md", "troubleshooting.md")
+TRANSLATED: Final = (
+    "dispatch.md",
+    "dispatcher.md",
+    "draining.md",
+    "install.md",
+    "jobs.md",
+    "troubleshooting.md",
+)
 """The pages of `docs/zh` that have all that the English ones have."""
 
 Link = tuple[str, int]

@@ -93,7 +93,7 @@ def look(hub: Hub, admin: Driver, controllers: Controllers, browser: Any, tmp_pa
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_it_is_legible_and_no_script_gets_in(look: Open, scheme: str) -> None:
     seen = look(color_scheme=scheme, reduced_motion="reduce")
-    seen.page.locator("summary").click()
+    seen.page.locator("#graph-section summary").click()
     seen.page.get_by_role("button", name="a", exact=True).click()
     seen.page.locator("#explain .step").first.wait_for()
     seen.page.locator(".edge").first.wait_for()
@@ -214,7 +214,7 @@ def test_an_explanation_follows_the_hub(look: Open, admin: Driver) -> None:
 
 def test_the_graph_follows_the_hub(look: Open, admin: Driver) -> None:
     seen = look()
-    seen.page.locator("summary").click()
+    seen.page.locator("#graph-section summary").click()
     boxes = seen.page.locator(".node")
 
     def shown() -> list[list[str]]:
@@ -235,7 +235,7 @@ def test_the_graph_follows_the_hub(look: Open, admin: Driver) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_narrow_screen_needs_no_horizontal_scrolling(look: Open, scheme: str) -> None:
     seen = look(size=NARROW, color_scheme=scheme)
-    seen.page.locator("summary").click()
+    seen.page.locator("#graph-section summary").click()
     seen.page.locator(".edge").first.wait_for()
     wide = "document.documentElement.scrollWidth"
     assert seen.page.evaluate(wide) == NARROW["width"]

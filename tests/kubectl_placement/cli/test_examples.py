@@ -18,8 +18,8 @@ NOT_RUN = {
     "ui": "runs until it is stopped: tests/kubectl_placement/cli/test_ui.py runs and stops it",
 }
 ON_NO_HUB = ("demo", "completion")
-ENDS = {"doctor": 2, "plan": 1, "capacity": 1, "top": 1}
-"""Exit codes on a small hub where they are not 0: it lacks Kueue and the controller, and has Story 2."""
+ENDS = {"doctor": 2, "plan": 1, "job": 1, "capacity": 1, "top": 1}
+"""Exit codes on a small hub where they are not 0: it lacks Kueue, a controller and jobs, and has Story 2."""
 SAMPLES = ("fleet", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml")
 
 

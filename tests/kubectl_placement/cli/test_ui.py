@@ -34,6 +34,7 @@ from tests.support.rights import CLUSTER_ROLES
 from tests.support.ui import events
 
 READ = listing(*READ_GROUPS, "coordination.k8s.io", "apps", verbs="get list watch")
+POD_SET = {"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
 DUMP = str(ROOT / "docs" / "images" / "story3.yaml")
 Command = Callable[..., Any]
 
@@ -441,3 +442,25 @@ def test_a_browser_for_terminals_is_not_opened(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ui.webbrowser, "get", lambda: Recorder("true"))
     ui.open_in_browser("http://127.0.0.1:2/")
     assert opened == ["http://127.0.0.1:2/"]
+
+
+# -- jobs
+
+
+def test_its_jobs_are_those_of_jobs_and_job(admin: Driver, url: str, says: Command) -> None:
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+    body = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "job-train"}}
+    admin.ask("POST", path, body | {"spec": {"queueName": "gpus", "podSets": [POD_SET]}})
+
+    def asked(path: str, **query: str) -> Any:
+        return requests.get(f"{url}{path}", params=query, timeout=20).json()
+
+    expected = says("jobs", "-A")["jobs"]
+    eventually(lambda: asked("jobs"), {"jobs": expected})
+    story, found = says("job", "job-train"), asked("job", namespace="default", workload="job-train")
+    assert [found[key] for key in ("job", "position", "steps")] == [
+        story[key] for key in ("job", "position", "steps")
+    ]
+    assert "its Pods are not read here" in found["notes"][0]
+    missing = asked("job", namespace="default", workload="job-trian")
+    assert (missing["kind"], "did you mean job-train" in missing["message"]) == ("error", True)

@@ -1,0 +1,142 @@
+"""`placement-ac job`: the story of one job: what happened to it, where it is, and what it waits for."""
+
+from collections.abc import Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Final
+
+import click
+from rich.console import RenderableType
+
+from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
+from kubectl_placement.cli.job_options import (
+    STORY_KINDS,
+    JobSource,
+    read_story,
+    require_jobs,
+    story_options,
+    unseen,
+    why_unexplained,
+)
+from kubectl_placement.cli.job_pods import PodReader, pods_by_access
+from kubectl_placement.cli.job_texts import story_texts
+from kubectl_placement.cli.output import emit, watch_printer
+from kubectl_placement.explain.workload import WorkloadExplanation, explain_workload
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.worker_quota import NOT_READ
+from kubectl_placement.story.hub_jobs import HubJobs
+from kubectl_placement.story.lines import job_line
+from kubectl_placement.story.model import FINISHED, JobLine, JobStory
+from kubectl_placement.story.tell import tell_story
+from kubectl_placement.story.waits import OneJob
+from placement_ac.cli.documents import Form, output
+from placement_ac.cli.login_options import with_client
+from placement_ac.cli.read_command import ReadCommand
+from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.kube.client import Client
+
+_HINT: Final = NOT_READ.partition(" to read")[0]
+"""The beginning of a note of `explain workload` that names an option which `job` lacks."""
+
+
+@click.command("job", cls=ReadCommand, epilog="Example:  placement-ac job my-training -n team-a")
+@click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME")
+@story_options
+@output("wide", "json", "yaml")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Print it again after each change on the hub, until Ctrl-C."
+)
+def command(words: tuple[str, ...], where: JobSource, form: Form, watch: bool) -> None:
+    """Tell the story of a job: where it is and since when, what happened to it, and what it waits for.
+
+    NAME is that of a Job, JobSet, PyTorchJob or whatever Kueue has queued, or of its Workload; with TYPE
+    (also TYPE/NAME) if there are several of that name. The first line says what it waits for and what to do.
+    Of a job that waits, the table of clusters says which filter refuses which cluster, as `explain workload`
+    does. The right to list Workloads in its namespace is enough; what else cannot be seen is named.
+    """
+    if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
+        raise click.UsageError(f"name one job, as TYPE NAME: {' '.join(words)}")
+    if watch and where.dump_files:
+        raise click.UsageError("use --watch without --from-dump: a dump never changes")
+    told = JobCommand(words, where, form)
+    if where.dump_files:
+        told.show(told.story(read_once(where, STORY_KINDS), where.space("")))
+        return
+    with_client(where, told.follow if watch else told.once)
+
+
+@dataclass(frozen=True)
+class JobCommand:
+    """The words on the command line, and how their job is shown."""
+
+    words: tuple[str, ...]
+    where: JobSource
+    form: Form
+
+    def pods(self, reading: HubReading) -> PodReader:
+        """Return how Pods are read."""
+        return pods_by_access(self.where.access(reading.view.settings.kueue_namespace))
+
+    async def once(self, client: Client) -> None:
+        space = self.where.space(client.login.namespace)
+        reading, _ = await read_story(client, self.where, space)
+        self.show(await self.with_pods(client, self.story(reading, space)))
+
+    async def follow(self, client: Client) -> None:
+        """Show it after each change on the hub; its Pods are read again then, and once a minute."""
+        space = self.where.space(client.login.namespace)
+        _, within = await read_story(client, self.where, space)
+        with watch_printer(self.form) as printer:
+            async with aclosing(watch_hub(client, self.where, STORY_KINDS, within=within)) as readings:
+                async for reading in readings:
+                    told = await self.with_pods(client, self.story(reading, space))
+                    printer.show(told.document, told.texts, {})
+
+    def story(self, reading: HubReading, space: str) -> "ToldJob":
+        """Return the story without Pods. Raises SubjectNotFound, ClickException."""
+        require_jobs(reading, space)
+        raw = find_workloads(reading.dump.of(WORKLOAD), self.words, space)
+        line = job_line(OneJob(raw, HubJobs(reading.view)))
+        unexplained = "" if line.state in FINISHED else why_unexplained(reading)
+        explanation = None if unexplained or line.state in FINISHED else _explanation(reading, raw, line)
+        notes = (*unseen(reading), *filter(None, (unexplained,)))
+        return ToldJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
+
+    async def with_pods(self, client: Client, told: "ToldJob") -> "ToldJob":
+        job = told.story.job
+        if not job.cluster_object or job.state in FINISHED:
+            return told
+        there, story = await self.pods(told.reading)(client, told.raw, job.cluster), told.story
+        whole = tell_story(told.reading.view, told.raw, there, story.explanation, story.notes)
+        return replace(told, story=whole)
+
+    def show(self, told: "ToldJob") -> None:
+        emit(self.form, told.document, told.texts)
+
+
+@dataclass(frozen=True)
+class ToldJob:
+    """The story of a job at one time."""
+
+    reading: HubReading
+    raw: Object
+    story: JobStory
+
+    @property
+    def document(self) -> JobStory:
+        return self.story
+
+    def texts(self, wide: bool) -> Iterable[RenderableType]:
+        return story_texts(self.story, self.reading.view.now, wide=wide)
+
+
+def _explanation(reading: HubReading, raw: Object, line: JobLine) -> WorkloadExplanation:
+    explained = explain_workload(reading.view, raw)
+    notes = [note for note in explained.notes if not note.startswith(_HINT)]
+    if len(notes) < len(explained.notes):
+        notes.append(
+            f"the quota of workers does not count here: see `explain workload {line.workload} "
+            f"-n {line.namespace} --workers`"
+        )
+    return replace(explained, notes=tuple(notes))

@@ -1,0 +1,55 @@
+"""
+The Pods of a job on its cluster, as far as the caller has a way there.
+
+`PodReader` is all that a story needs to know of that way.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from kubectl_placement.access.no_access import NoAccess
+from kubectl_placement.access.open import OpenCluster, open_cluster
+from kubectl_placement.access.pods import NotOurs, read_pods
+from kubectl_placement.access.ways import AccessOptions
+from kubectl_placement.cli.job_access import show_message
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.jobs.place import place_of
+from kubectl_placement.story.pods import PodsThere, pods_there
+from placement_ac.config.settings import BadSettings
+from placement_ac.core.api.constants import EVENT
+from placement_ac.core.api.errors import ApiError
+from placement_ac.kube.client import Client
+
+EVENTS: Final = EVENT.at("v1")
+
+
+class PodReader(Protocol):
+    """Reads the Pods of a Workload that runs on a cluster, as the caller; why not is an answer, too."""
+
+    async def __call__(self, hub: Client, workload: Object, cluster: str) -> PodsThere: ...
+
+
+def pods_by_access(options: AccessOptions) -> PodReader:
+    """Return a reader by the caller's ways to clusters. It raises for no cluster that does not answer."""
+
+    async def read(hub: Client, workload: Object, cluster: str) -> PodsThere:
+        place = place_of(workload)
+        try:
+            async with open_cluster(hub, place.cluster, place.job.namespace, options, show_message) as opened:
+                pods, events = await asyncio.gather(
+                    read_pods(opened, place.job, place.workload), _events(opened, place.job.namespace)
+                )
+        except (ApiError, NoAccess, NotOurs, BadSettings) as error:
+            return PodsThere(cluster, problem=str(error))
+        return pods_there(cluster, pods, events)
+
+    return read
+
+
+async def _events(opened: OpenCluster, namespace: str) -> Sequence[Object]:
+    """Return the events of the namespace there; none without the right to them."""
+    try:
+        return (await opened.client.list(EVENTS, namespace)).items
+    except ApiError:
+        return ()

@@ -1,0 +1,1 @@
+"""The story of a job: what happened to it and when, where it is, and what it waits for. Pure."""

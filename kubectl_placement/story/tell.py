@@ -1,0 +1,38 @@
+"""Tell the story of one job. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kubectl_placement.explain.workload import WorkloadExplanation
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.story.hub_jobs import HubJobs
+from kubectl_placement.story.lines import job_line
+from kubectl_placement.story.model import JobState, JobStory
+from kubectl_placement.story.pods import PodsThere, pods_wait
+from kubectl_placement.story.position import queue_position
+from kubectl_placement.story.steps import steps_of
+from kubectl_placement.story.waits import OneJob
+from placement_ac.core.api.constants import EVENT, WORKLOAD
+
+
+def tell_story(
+    view: HubView,
+    raw: Object,
+    pods: PodsThere | None = None,
+    explanation: WorkloadExplanation | None = None,
+    notes: Iterable[str] = (),
+) -> JobStory:
+    """Return the story of a Workload on the hub, with its Pods and where else it could go, if known."""
+    job = OneJob(raw, HubJobs(view))
+    line = job_line(job)
+    if line.state == JobState.RUNNING and pods and (why := pods_wait(pods)):
+        line = replace(line, waits_for=f"its Pods on {line.cluster}: {why}")
+    return JobStory(
+        job=line,
+        position=queue_position(job, view.dump.of(WORKLOAD)),
+        steps=steps_of(job, view.dump.of(EVENT)),
+        pods=pods,
+        explanation=explanation,
+        notes=tuple(notes),
+    )

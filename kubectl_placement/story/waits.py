@@ -1,0 +1,236 @@
+"""
+Decide in which state a job is, and what it waits for. Pure.
+
+Ordered rules of one Workload: the first that has an answer wins. Kueue gives quota first, then checks are
+answered, then a worker admits the job.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from kubectl_placement.hub.dump import Object, condition_of
+from kubectl_placement.story.hub_jobs import HubJobs
+from kubectl_placement.story.model import FINISHED, JobState, Wait
+from placement_ac.core.api.constants import NO_CLUSTER_FITS, READY, RETRY, WAITS_FOR
+from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
+from placement_ac.core.api.text import enumeration
+
+RESET: Final = "Reset to Pending"
+"""Kueue: the beginning of an entry's message after an eviction; it says nothing new."""
+NEVER_FITS: Final = "maximum capacity"
+"""Kueue: part of its message about a job that asks for more than the whole queue has."""
+FAILURES: Final = ("OutOfSync", "OwnerNotFound", "AdmissionChecksRejected")
+"""Kueue: reasons of the condition Finished of a job that has not succeeded, beside those with `Fail`."""
+NOTHING_TO_WAIT_FOR: Final = Wait()
+
+
+@dataclass(frozen=True)
+class OneJob:
+    """A Workload, and the hub that it is on."""
+
+    raw: Object
+    hub: HubJobs
+
+    def condition(self, kind: str) -> Obj:
+        return condition_of(self.raw, kind)
+
+    def has(self, kind: str) -> bool:
+        """Whether that condition is True."""
+        return self.condition(kind).get("status") == "True"
+
+    def message(self, kind: str) -> str:
+        return get_str(self.condition(kind), "message")
+
+    @cached_property
+    def key(self) -> tuple[str, str]:
+        return key_of(self.raw)
+
+    @cached_property
+    def cluster_object(self) -> str:
+        return get_str(self.raw, "status", "clusterName")
+
+    @cached_property
+    def cluster(self) -> str:
+        return self.hub.cluster_of(self.cluster_object)
+
+    @cached_property
+    def nominated(self) -> list[str]:
+        return [self.hub.cluster_of(one) for one in get_strs(self.raw, "status", "nominatedClusterNames")]
+
+    @cached_property
+    def entries(self) -> list[Obj]:
+        """The entries of its checks, ours before those of others, and Kueue's own last."""
+
+        def order(entry: Obj) -> tuple[bool, bool]:
+            name = get_str(entry, "name")
+            return self.hub.is_multikueue(name), not self.hub.is_ours(name)
+
+        return sorted(get_list(self.raw, "status", "admissionChecks"), key=order)
+
+    @cached_property
+    def queue(self) -> str:
+        return get_str(self.raw, "spec", "queueName")
+
+    @cached_property
+    def cluster_queue(self) -> str:
+        admitted = get_str(self.raw, "status", "admission", "clusterQueue")
+        return admitted or self.hub.queue_of(self.key[0], self.queue).cluster_queue
+
+    @cached_property
+    def state(self) -> JobState:
+        if self.has("Finished"):
+            return _end(self.condition("Finished"))
+        if get_value(self.raw, "spec", "active") is False:
+            return JobState.STOPPED
+        if self.cluster_object or self.has("Admitted"):
+            return JobState.RUNNING
+        return JobState.WAITING
+
+
+def _end(finished: Obj) -> JobState:
+    reason, message = get_str(finished, "reason"), get_str(finished, "message")
+    failed = "Fail" in reason or reason in FAILURES or (reason == "JobFinished" and "fail" in message.lower())
+    return JobState.FAILED if failed else JobState.SUCCEEDED
+
+
+# -- the rules
+
+
+def has_finished(job: OneJob) -> Wait | None:
+    return NOTHING_TO_WAIT_FOR if job.state in FINISHED else None
+
+
+def is_stopped(job: OneJob) -> Wait | None:
+    if job.state != JobState.STOPPED:
+        return None
+    namespace, name = job.key
+    why = (
+        f": {job.message('Evicted')}"
+        if get_str(job.condition("Evicted"), "reason").startswith("Deact")
+        else ""
+    )
+    patch = """--type merge -p '{"spec":{"active":true}}'"""
+    fix = f"to start it again: kubectl patch workloads.kueue.x-k8s.io {name} -n {namespace} {patch}"
+    return Wait(f"somebody to start it again{why}", fix)
+
+
+def runs(job: OneJob) -> Wait | None:
+    if job.state != JobState.RUNNING:
+        return None
+    pods = job.condition("PodsReady")
+    if pods.get("status") == "False":
+        return Wait(f"its Pods on {job.cluster or 'the hub'}: {get_str(pods, 'message')}")
+    return NOTHING_TO_WAIT_FOR
+
+
+def is_being_evicted(job: OneJob) -> Wait | None:
+    if not (job.has("Evicted") and job.has("QuotaReserved")):
+        return None
+    return Wait(f"Kueue to end its eviction: {job.message('Evicted')}")
+
+
+def queue_admits_nothing(job: OneJob) -> Wait | None:
+    if job.has("QuotaReserved"):
+        return None
+    if not job.queue:
+        return Wait("a queue: it names none", "set the label kueue.x-k8s.io/queue-name of the job")
+    queue = job.hub.queue_of(job.key[0], job.queue)
+    return Wait(queue.problem, queue.fix) if queue.problem else None
+
+
+def backs_off(job: OneJob) -> Wait | None:
+    until = get_str(job.raw, "status", "requeueState", "requeueAt")
+    if not until or job.has("QuotaReserved"):
+        return None
+    count = get_int(job.raw, "status", "requeueState", "count")
+    return Wait(f"the end of its backoff at {until}" + (f", after {count} evictions" if count else ""))
+
+
+def has_no_quota(job: OneJob) -> Wait | None:
+    if job.has("QuotaReserved"):
+        return None
+    message = job.message("QuotaReserved")
+    where = f"ClusterQueue {job.cluster_queue}" if job.cluster_queue else f"LocalQueue {job.queue}"
+    if not message:
+        return Wait(f"its turn in {where}")
+    fix = "ask for less, or ask an admin for more quota: it never fits" if NEVER_FITS in message else ""
+    return Wait(f"quota in {where}: {message}", fix)
+
+
+def has_no_checks(job: OneJob) -> Wait | None:
+    return None if job.entries else Wait("Kueue to set its checks")
+
+
+def a_check_is_not_ready(job: OneJob) -> Wait | None:
+    """The first check, other than Kueue's MultiKueue, that is not Ready."""
+    for entry in job.entries:
+        check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
+        if state == READY or job.hub.is_multikueue(check):
+            continue
+        if state == RETRY:
+            return Wait(f"Kueue to evict it and try again: {message or f'check {check} says Retry'}")
+        if _is_unknown(job, check) and job.nominated:
+            continue
+        return _waits_for_check(job, check, "" if message.startswith(RESET) else message)
+    return None
+
+
+def _waits_for_check(job: OneJob, check: str, message: str) -> Wait:
+    who = job.hub.controllers.get(check, "")
+    by = f" ({who})" if who else ""
+    if message.startswith(NO_CLUSTER_FITS):
+        fix = "change what the job asks for: `kubectl placement job` shows the reason of each cluster"
+        return Wait(f"a cluster that fits it: {message.removeprefix(NO_CLUSTER_FITS).lstrip(': ')}", fix)
+    if not message:
+        fix = (
+            "ask an admin whether the controller runs (`kubectl placement status`)"
+            if job.hub.is_ours(check)
+            else ""
+        )
+        return Wait(f"check {check}{by}", fix)
+    return Wait(f"check {check}{by}: {message}")
+
+
+def _is_unknown(job: OneJob, check: str) -> bool:
+    """Whether it is unknown who answers a check: it may be Kueue's, which is Pending while the job waits."""
+    return check not in job.hub.controllers
+
+
+def waits_on_clusters(job: OneJob) -> Wait | None:
+    if not job.nominated:
+        return None
+    for entry in job.entries:
+        message = get_str(entry, "message")
+        if message.startswith(WAITS_FOR):
+            return Wait(f"quota on {message.removeprefix(WAITS_FOR)}")
+    return Wait(f"quota on {enumeration(job.nominated, 'or')}")
+
+
+def is_not_nominated(job: OneJob) -> Wait | None:
+    if all(get_str(entry, "state") == READY for entry in job.entries):
+        return Wait("Kueue to admit it")
+    return Wait("a cluster: it is nominated to none yet")
+
+
+# Order matters: a rule may assume that those above it had no answer.
+RULES: Final[tuple[Callable[[OneJob], Wait | None], ...]] = (
+    has_finished,
+    is_stopped,
+    runs,
+    is_being_evicted,
+    queue_admits_nothing,
+    backs_off,
+    has_no_quota,
+    has_no_checks,
+    a_check_is_not_ready,
+    waits_on_clusters,
+    is_not_nominated,
+)
+
+
+def wait_of(job: OneJob) -> Wait:
+    """Return what a job waits for now; empty if it waits for nothing."""
+    answers = (rule(job) for rule in RULES)
+    return next((wait for wait in answers if wait is not None), NOTHING_TO_WAIT_FOR)

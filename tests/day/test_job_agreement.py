@@ -1,0 +1,52 @@
+"""A list of jobs that says what is not so is found in a day."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from kubectl_placement.story.lines import job_lines
+from kubectl_placement.story.model import JobLine, JobState
+from tests.day import job_agreement
+from tests.day.day import play_day
+from tests.day.test_day import research
+from tests.day.trace import HOUR
+
+Lines = tuple[JobLine, ...]
+ITEMS: Final = research(full=10, more=2)
+"""Ten jobs that fill all clusters, and two that wait."""
+
+
+def without_the_first(lines: Lines) -> Lines:
+    return lines[1:]
+
+
+def all_run(lines: Lines) -> Lines:
+    return tuple(replace(line, state=JobState.RUNNING, cluster=line.cluster or "a100-eu-1") for line in lines)
+
+
+def elsewhere(lines: Lines) -> Lines:
+    return tuple(replace(line, cluster="nowhere" if line.cluster else "") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        pytest.param(without_the_first, "is not in the list of jobs", id="one is missing"),
+        pytest.param(all_run, "runs nowhere, and jobs says that it runs on a100-eu-1", id="all run"),
+        pytest.param(elsewhere, "jobs", id="they run elsewhere"),
+    ],
+)
+def test_a_false_list_is_found(
+    fault: Callable[[Lines], Lines], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play_day("dispatcher", 1, ITEMS, HOUR, ["jobs"]).finding is None
+
+    def false(view: Any) -> Lines:
+        return fault(job_lines(view))
+
+    monkeypatch.setattr(job_agreement, "job_lines", false)
+    finding = play_day("dispatcher", 1, ITEMS, HOUR, ["jobs"]).finding
+    assert finding
+    assert says in finding.message

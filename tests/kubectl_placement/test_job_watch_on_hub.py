@@ -1,0 +1,50 @@
+"""`job --watch` and `jobs --watch` print a change of the hub."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kubectl_placement.access.stage import JobStage, job_stage
+from tests.support.driver import eventually
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[JobStage]:
+    with job_stage(tmp_path) as stage:
+        yield stage
+
+
+@contextmanager
+def watched(there: JobStage, tmp_path: Path, *words: str) -> Iterator[Any]:
+    """Run a command with --watch; yield a function that returns the documents that it has printed."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "placement_ac", *words, "--watch", "-o", "json"]
+    with out.open("w") as stream:
+        process = subprocess.Popen([*command, "--kubeconfig", str(there.kubeconfig)], stdout=stream)
+        try:
+            yield lambda: [json.loads(line) for line in out.read_text().splitlines()]
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def test_a_story_is_told_again_after_each_change(there: JobStage, tmp_path: Path) -> None:
+    there.workload("train")
+    with watched(there, tmp_path, "job", "train") as told:
+        eventually(lambda: [one["job"]["state"] for one in told()], ["waiting"], seconds=30)
+        there.job("train", "b")
+        eventually(lambda: told()[-1]["job"]["cluster"], "b", seconds=30)
+        assert [pod["phase"] for pod in told()[-1]["pods"]["pods"]] == ["Running"]
+
+
+def test_a_list_is_printed_again_after_each_change(there: JobStage, tmp_path: Path) -> None:
+    with watched(there, tmp_path, "jobs") as told:
+        eventually(lambda: told()[:1], [{"jobs": [], "notes": []}], seconds=30)
+        there.workload("train")
+        eventually(lambda: [job["name"] for job in told()[-1]["jobs"]], ["train"], seconds=30)
