@@ -38,8 +38,8 @@ from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.controller_state import controller_state, lease_key
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS
-from kubectl_placement.readers.capacity_reader import read_published
 from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.readers.capacity_reader import read_published
 from kubectl_placement.story.lines import job_lines
 from kubectl_placement.story.tell import tell_story
 from kubectl_placement.timeline.event_history import latest_time

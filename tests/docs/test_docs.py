@@ -38,9 +38,9 @@ from kubectl_placement.status.model import (
     UnfitRow,
     WorkloadRow,
 )
-from placement_ac.cli.documents import plain
 from kubectl_placement.story.model import JobLine, JobState, JobStory, QueuePosition, StoryStep
 from kubectl_placement.story.pods import PodRow, PodsThere
+from placement_ac.cli.documents import plain
 from placement_ac.cli.main import COMMANDS, main
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
