@@ -180,9 +180,12 @@ class _Case(NamedTuple):
         return max(len(self.workload.nominated) - len(self.kept), 0)
 
     def number(self, step_size: int) -> int:
-        """Return to how many clusters it is nominated anew; the target of a move is nominated alone."""
+        """Return to how many clusters it is nominated anew.
+
+        The target of a move is nominated alone, and so is the cluster that it has left, if a copy is there.
+        """
         if self.moved_from is not None and not self.workload.nominated:
-            return 1
+            return 0 if self.kept else 1
         return step_size if self.due else self.withdrawn
 
     @property
@@ -205,8 +208,11 @@ def _cases(
     moved = _moved(snapshot, targets)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        kept = _kept(snapshot, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        more = eligible.difference(kept) if _may_be_dispatched(snapshot, workload) else frozenset[str]()
+        is_pending = targets.workloads.is_pending(workload)  # it becomes Ready first: that is another write
+        again = () if is_pending else made_ready.get(uid, ())
+        kept = _kept(snapshot, workload, denominated.get(uid, ()), again)
+        may_go = uid not in targets.drain.held_back and _may_be_dispatched(snapshot, workload)
+        more = eligible.difference(kept) if may_go else frozenset[str]()
         left = round_left(snapshot, workload)
         yield _Case(workload, tuple(kept), more, round_since(workload), left, moved.get(uid))
 
