@@ -214,6 +214,7 @@ class SinceKind(StrEnum):
     HAS_ROOM = auto()  # a MultiKueueCluster that has room for movable jobs; a number for what they ask for
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
+    TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
     QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
     CLUSTERS_LACK = auto()  # the message of an event about listed clusters that lack something

@@ -7,6 +7,7 @@ the Workload is placed or evicted, or the cluster leaves: only the drain takes o
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
@@ -213,9 +214,24 @@ def _tried_by(
     retry_at = snapshot.fleet.retry_at.get(cluster)
     if retry_at is None or snapshot.now < retry_at:
         return None
-    since = {workload.meta.uid: workload.placed_since for workload in run}
-    since |= {workload.meta.uid: nominated_at(snapshot, workload) for workload in wait}
-    return next((uid for uid, when in since.items() if when and when >= retry_at), "")
+    placed = [job.meta.uid for job in run if job.placed_since and job.placed_since >= retry_at]
+    waits = (
+        job.meta.uid
+        for job in wait
+        if nominated_at(snapshot, job) >= retry_at and try_left(snapshot, cluster, job) > 0
+    )
+    return next(chain(placed, waits), "")
+
+
+def try_since(cluster: str, workload: Workload) -> Since:
+    """Return since when a Workload is nominated to a quarantined cluster that it may try."""
+    return Since(SinceKind.TRIES, f"{cluster}/{workload.meta.uid}")
+
+
+def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
+    """Return the seconds until another job may try the cluster, unless this one is placed there."""
+    nominated = (snapshot.now - nominated_at(snapshot, workload)).total_seconds()  # a restart knows it, too
+    return snapshot.policy.round_timeout - max(snapshot.age(try_since(cluster, workload)), nominated)
 
 
 def _facts(

@@ -18,7 +18,7 @@ from placement_ac.core.draining.withdrawals import Withdrawals, withdrawal
 from placement_ac.core.failures.quarantine import wrong_annotations
 from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.plan.event_intents import DueEvents
-from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.job_fit import JobFit, try_left, try_since
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
@@ -61,8 +61,17 @@ def quarantine_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
         EventIntent(CLUSTER_RETURNED, f"jobs are sent to {cluster} again: it is no longer quarantined")
         for cluster in sorted(before.keys() - quarantined.keys())
     ]
-    lasting = frozenset(Since(SinceKind.QUARANTINED, cluster) for cluster in quarantined)
-    return DueEvents(tuple(events), soonest(_left(snapshot, targets)), lasting)
+    lasting = {Since(SinceKind.QUARANTINED, cluster) for cluster in quarantined}
+    lasting |= {try_since(cluster, job) for cluster, job in _trying(snapshot, targets)}
+    return DueEvents(tuple(events), soonest(_left(snapshot, targets)), frozenset(lasting))
+
+
+def _trying(snapshot: Snapshot, targets: TargetClusters) -> Iterator[tuple[str, Workload]]:
+    """Yield the quarantined clusters that one job may try now, each with the jobs that wait there."""
+    for cluster, retry_at in snapshot.fleet.retry_at.items() if snapshot.policy.dispatcher else ():
+        name = targets.listed.get(cluster, "")
+        for job in targets.workloads.waiting_only(name) if retry_at <= snapshot.now else ():
+            yield cluster, job
 
 
 def _left(snapshot: Snapshot, targets: TargetClusters) -> Iterator[float]:
@@ -75,3 +84,6 @@ def _left(snapshot: Snapshot, targets: TargetClusters) -> Iterator[float]:
         for when in (retry_at, *(since + well for since in placed if since)):
             if when > snapshot.now:
                 yield (when - snapshot.now).total_seconds()
+    for cluster, job in _trying(snapshot, targets):
+        if (left := try_left(snapshot, cluster, job)) > 0:
+            yield left

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, Snapshot, WorkerCopies
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, running
 from tests.support.decided import NO_COPIES, decided_inputs, nominated, problems, ranked, ready
+from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 OURS = PlacementPolicy(
     retention=0.0,
@@ -73,6 +75,42 @@ def test_a_job_that_ran_there_before_does_not_try_it() -> None:
 def test_the_job_that_tries_it_stays_nominated() -> None:
     tries = ready("p-a")
     assert nominated(planned("ab", "a", tries, retry_at=NOW, copies=NO_COPIES)) == {}
+
+
+def sized(name: str, gpus: int, *nominated_to: str) -> Any:
+    return raw_job(name, pods=gpu_pods(gpus), check="Ready", mk="Pending", nominated=nominated_to)
+
+
+def trying(*jobs: Any, free: int | None, seconds: float = 0.0, **rest: Any) -> Plan:
+    """Cluster a is quarantined and has these GPUs free (None: unknown), and a job waits there that long."""
+    a = WorkerFacts(problem="forbidden") if free is None else WorkerFacts(queues((GPU, "f", 8, 8 - free)))
+    facts = {"p-a": a, "p-b": WorkerFacts(queues((GPU, "f", 8)))}
+    snapshot = quarantined("ab", "a", *jobs, retry_at=EARLIER, **rest)
+    snapshot = replace(snapshot, fleet=replace(snapshot.fleet, queue_facts=facts))
+    ages = {since: seconds for since in plan(snapshot).lasting if since.kind is SinceKind.TRIES}
+    return plan(replace(snapshot, all_ages=ages))
+
+
+def test_the_job_that_tries_it_is_one_that_has_room_there_now() -> None:
+    answer = trying(sized("large", 8), sized("small", 2), free=4)
+    assert nominated(answer) == {"large": ("p-b",), "small": ("p-a",)}
+    assert nominated(trying(sized("large", 8), free=None)) == {"large": ("p-a",)}
+
+
+def test_a_cluster_that_has_no_room_for_the_job_that_would_try_it_is_asked_again() -> None:
+    full = {"p-a": WorkerFacts(queues((GPU, "f", 8, 8)), age=60.0), "p-b": WorkerFacts(queues((GPU, "f", 8)))}
+    snapshot = quarantined("ab", "a", sized("job", 2), retry_at=EARLIER)
+    fleet = replace(snapshot.fleet, queue_facts=full)
+    assert plan(replace(snapshot, fleet=fleet)).ask_for_facts == ("p-a",)
+
+
+def test_after_a_round_in_which_it_was_not_placed_another_job_may_try_it() -> None:
+    jobs = [sized("waits", 2, "p-a"), sized("next", 2)]
+    copies = {"copies": NO_COPIES}
+    assert nominated(trying(*jobs, free=8, seconds=299.0, **copies)) == {"next": ("p-b",)}
+    after = trying(*jobs, free=8, seconds=300.0, **copies)
+    assert nominated(after)["next"] == ("p-a",)
+    assert trying(*jobs, free=8, seconds=299.0).requeue_after == 1.0
 
 
 # -- what waits there
