@@ -42,8 +42,10 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
-        undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
-        self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
+        undecided = targets.workloads.undecided if policy.dispatcher else ()
+        judged = [workload for workload in undecided if _is_judged(snapshot, workload)]
+        self.turn = turn(snapshot, judged, self._cycle.cost, awaits_answers=self.awaits(self._askable))
+        self._steps_left = self.turn.steps_left
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -112,6 +114,13 @@ class JobFit:
     def defers(self, workload: Workload) -> bool:
         """Whether the Workload is left for a later plan: there are too many for one."""
         return workload.meta.uid in self.turn.deferred
+
+    def has_steps_for(self, workload: Workload) -> bool:
+        """Whether a Workload may be judged in this plan besides those whose turn it is; takes the steps."""
+        if self._steps_left is None:
+            return True
+        self._steps_left -= self._cycle.cost(workload)
+        return self._steps_left >= 0
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""

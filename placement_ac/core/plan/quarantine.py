@@ -5,7 +5,7 @@ taken back, and the condition and events say so.
 Pure. A job that runs is not touched. The withdrawal is that of a cluster which drains.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from placement_ac.core.api.constants import CLUSTER_QUARANTINED, CLUSTER_RETURNED
@@ -20,6 +20,7 @@ from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapsh
 from placement_ac.core.plan.event_intents import DueEvents
 from placement_ac.core.plan.job_fit import JobFit, try_left, try_since
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.turns import JUDGED_AGAIN_SECONDS
 from placement_ac.core.selection.selection import soonest
 
 
@@ -32,8 +33,22 @@ def withdrawals(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Wit
 def _withdrawal(
     snapshot: Snapshot, targets: TargetClusters, fit: JobFit, cluster: str, name: str
 ) -> DrainStep:
-    refused = [job for job in targets.workloads.waiting_only(name) if _is_refused(fit, job, name)]
-    return withdrawal(LeavingCluster(snapshot, targets.workloads, cluster, name), refused)
+    waiting = targets.workloads.waiting_only(name)
+    judged = _judged_now(snapshot, fit, waiting)
+    refused = [job for job in judged if _is_refused(fit, job, name)]
+    again = JUDGED_AGAIN_SECONDS if len(judged) < len(waiting) else None
+    return withdrawal(LeavingCluster(snapshot, targets.workloads, cluster, name), refused, again)
+
+
+def _judged_now(snapshot: Snapshot, fit: JobFit, waiting: Sequence[Workload]) -> list[Workload]:
+    """Return those for which this plan has steps, at least one; another one comes first each second."""
+    start = int(snapshot.now.timestamp()) % len(waiting) if waiting else 0
+    judged: list[Workload] = []
+    for job in (*waiting[start:], *waiting[:start]):
+        if not fit.has_steps_for(job) and judged:
+            break
+        judged.append(job)
+    return judged
 
 
 def _is_refused(fit: JobFit, job: Workload, name: str) -> bool:

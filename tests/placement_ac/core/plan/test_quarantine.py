@@ -124,6 +124,17 @@ def test_what_waits_there_is_taken_back_by_a_fresh_report() -> None:
     assert nominated(planned("abc", "a", ready("p-a", "p-c"), copies=NO_COPIES)) == {"job": ("p-c", "p-b")}
 
 
+def test_those_that_wait_there_take_turns_if_they_are_too_many_for_one_plan() -> None:
+    waiting = [ready("p-a", name=name) for name in ("one", "two")]
+    one_each = {"policy": replace(OURS, dispatch_steps=1), "copies": NO_COPIES}
+    snapshot = quarantined("ab", "a", *waiting, **one_each)
+    plans = [plan(replace(snapshot, now=NOW + timedelta(seconds=seconds))) for seconds in (0, 1)]
+    assert sorted(name for one in plans for name in nominated(one)) == ["one", "two"]
+    confirmed = {"ages": {Since(SinceKind.WITHDRAWN, "a"): 60.0}} | one_each
+    nowhere_else = [quarantined("a", "a", *some, **confirmed) for some in (waiting, waiting[:1])]
+    assert [plan(one).requeue_after for one in nowhere_else] == [2.0, 300.0]
+
+
 def test_what_has_quota_there_stays_nominated_until_kueue_has_recorded_it() -> None:
     assert nominated(planned("ab", "a", ready("p-a"), copies=WorkerCopies({JOB: True}, age=0.5))) == {}
 
