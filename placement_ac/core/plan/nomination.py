@@ -21,8 +21,8 @@ from placement_ac.core.inputs.state import Since, Snapshot
 from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
-from placement_ac.core.plan.quarantine import withdrawals
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.withdrawing import withdrawals
 from placement_ac.core.selection.selection import soonest
 
 NOMINATED_MAX: Final = 20
@@ -45,7 +45,7 @@ class Nominations:
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
     ask_for_copies: tuple[str, ...] = ()
-    """Quarantined MultiKueueClusters that are to be asked for the copies that they hold."""
+    """MultiKueueClusters from which jobs are withdrawn, and that are to be asked for the copies they hold."""
     lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
@@ -202,7 +202,7 @@ class _Case(NamedTuple):
 def _cases(
     snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str], taken_back: Withdrawals
 ) -> Iterator[_Case]:
-    steps = (*targets.drain.releases, *targets.withdrawals.steps, *taken_back.steps)
+    steps = (*targets.drain.releases, *taken_back.steps)
     denominated = _by_workload((step.name, step.denominate) for step in steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in steps)
     moved = _moved(snapshot, targets)

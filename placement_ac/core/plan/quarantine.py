@@ -2,7 +2,7 @@
 The consequences of a quarantine besides the choice of clusters (our dispatcher): jobs that wait there are
 taken back, and the condition and events say so.
 
-Pure. A job that runs is not touched. The withdrawal is that of a cluster which drains.
+Pure. A job that runs is not touched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,7 @@ from placement_ac.core.api.constants import CLUSTER_QUARANTINED, CLUSTER_RETURNE
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.filters import QUARANTINE
-from placement_ac.core.draining.leaving import LeavingCluster
-from placement_ac.core.draining.state import DrainStep
-from placement_ac.core.draining.withdrawals import Withdrawals, withdrawal
+from placement_ac.core.draining.withdrawals import Withdrawn
 from placement_ac.core.failures.quarantine import wrong_annotations
 from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.plan.event_intents import DueEvents
@@ -24,20 +22,15 @@ from placement_ac.core.plan.turns import JUDGED_AGAIN_SECONDS
 from placement_ac.core.selection.selection import soonest
 
 
-def withdrawals(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Withdrawals:
-    """Return which jobs are taken out of the nominations to quarantined clusters, and are nominated again."""
-    entries = [entry for entry in targets.to_list if entry.cluster in snapshot.fleet.quarantined]
-    return Withdrawals(tuple(_withdrawal(snapshot, targets, fit, *entry[:2]) for entry in entries))
-
-
-def _withdrawal(
-    snapshot: Snapshot, targets: TargetClusters, fit: JobFit, cluster: str, name: str
-) -> DrainStep:
-    waiting = targets.workloads.waiting_only(name)
+def refused(
+    snapshot: Snapshot, fit: JobFit, cluster: str, name: str, waiting: Sequence[Workload]
+) -> Withdrawn:
+    """Return those of the jobs that wait on a cluster which are withdrawn because it is quarantined."""
+    if cluster not in snapshot.fleet.quarantined:
+        return Withdrawn()
     judged = _judged_now(snapshot, fit, waiting)
-    refused = [job for job in judged if _is_refused(fit, job, name)]
     again = JUDGED_AGAIN_SECONDS if len(judged) < len(waiting) else None
-    return withdrawal(LeavingCluster(snapshot, targets.workloads, cluster, name), refused, again)
+    return Withdrawn(tuple([job for job in judged if _is_refused(fit, job, name)]), again)
 
 
 def _judged_now(snapshot: Snapshot, fit: JobFit, waiting: Sequence[Workload]) -> list[Workload]:

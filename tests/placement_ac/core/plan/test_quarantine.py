@@ -8,6 +8,7 @@ import pytest
 
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, Snapshot, WorkerCopies
+from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, running
 from tests.support.decided import NO_COPIES, decided_inputs, nominated, problems, ranked, ready
@@ -164,6 +165,21 @@ def test_a_report_about_an_earlier_try_nominates_nothing_again() -> None:
     """The job ran there when the worker was asked, failed, and has quota on the hub anew."""
     job = ready("p-b", since=NOW - timedelta(seconds=10))
     assert nominated(again(WorkerCopies({JOB: True}, age=60.0), job, age=3600.0)) == {}
+
+
+@pytest.mark.parametrize(
+    "seconds", [None, 7200], ids=["quarantined", "quarantined, and it would run too long"]
+)
+def test_in_announced_maintenance_too_it_is_asked_again_only_when_nothing_is_withdrawn_any_more(
+    seconds: int | None,
+) -> None:
+    job = ready("p-a")
+    job["spec"]["maximumExecutionTimeSeconds"] = seconds
+    confirmed = Since(SinceKind.WITHDRAWN, "a")
+    snapshot = quarantined("ab", "a", job, copies=NO_COPIES, ages={confirmed: 60.0})
+    soon = {"a": MaintenanceWindow(NOW + timedelta(hours=1))}
+    answer = plan(replace(snapshot, fleet=replace(snapshot.fleet, maintenance=soon)))
+    assert (nominated(answer), confirmed in answer.lasting) == ({"job": ("p-b",)}, False)
 
 
 # -- events
