@@ -21,6 +21,7 @@ from kubectl_placement.doctor import (
     installation,
     kueue_config_rules,
     kueue_gates,
+    moves,
     own_rights,
     own_worker,
     ownership,
@@ -55,6 +56,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *connections.RULES,
     *waiting_grace.RULES,
     *finished_jobs.RULES,
+    *moves.RULES,
 )
 _NEED_KUEUE: Final = frozenset(
     rule.check

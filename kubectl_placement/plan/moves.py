@@ -82,6 +82,21 @@ def planned_moves(view: HubView) -> MovesReport:
     return MovesReport(tuple(jobs), left, objections, tuple(filter(None, notes)))
 
 
+def may_move(job: Workload) -> bool:
+    """Whether a job runs, and says that it may be moved."""
+    return bool(job.cluster) and job.movable and not job.finished
+
+
+def move_text(view: HubView, job: Workload) -> str:
+    """Return whether a job that may move would be moved now, and why."""
+    report = planned_moves(view)
+    found = (one for one in report.jobs if (one.namespace, one.name) == job.meta.id)
+    if (one := next(found, None)) is None:
+        return "it may be moved, but not now: its checks are not placement-ac's"
+    does = f"it would be moved to {one.target} now" if one.target else "it may be moved, but not now"
+    return "; ".join((f"{does}: {one.why}", *report.notes))
+
+
 def _with_moves(view: HubView) -> HubView:
     return replace(view, settings=view.settings.model_copy(update={"moves": True}))
 

@@ -37,7 +37,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.decode import meta_of, workload, written_spec
+from placement_ac.core.api.decode import meta_of, workload, workload_with_job, written_spec
 from placement_ac.core.api.errors import (
     ApiError,
     Conflict,
@@ -47,6 +47,7 @@ from placement_ac.core.api.errors import (
     Refused,
     WorkloadWritesFailed,
 )
+from placement_ac.core.api.job_spec import NO_JOB
 from placement_ac.core.api.managed_fields import applied_version, last_writer, nomination_body
 from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import (
@@ -281,8 +282,11 @@ class Writer:
         """Return the new metadata of a Workload. Raises Conflict if anything that matters has changed."""
         obj = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
         self._on_write(WORKLOAD, obj, False)
-        now = workload(obj)
-        if now.meta.uid != before.meta.uid or replace(now, meta=before.meta) != before:
+        now = workload(obj) if before.job == NO_JOB else workload_with_job(obj)  # as it was read before
+        now_as_before = replace(
+            now, meta=before.meta, same_job=before.same_job, nominated_since=before.nominated_since
+        )
+        if now.meta.uid != before.meta.uid or now_as_before != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
         return now.meta
 

@@ -1,13 +1,23 @@
 """`plan --moves`: which running jobs would be moved now, and why not each of the others."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.plan.moves import IS_OFF, NOT_MOVABLE, NOT_READ, planned_moves, workers_for_moves
+from kubectl_placement.plan.moves import (
+    IS_OFF,
+    NOT_MOVABLE,
+    NOT_READ,
+    may_move,
+    move_text,
+    planned_moves,
+    workers_for_moves,
+)
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE
+from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from tests.kubectl_placement.test_explain_workload import MK, P, a_job, view_of
 from tests.support import commands
@@ -75,6 +85,33 @@ def test_the_command(tmp_path: Path, form: list[str], output: str) -> None:
     assert done.exit_code == 0
     assert output in done.stdout
     assert NOT_READ in done.stderr
+
+
+# -- explain workload
+
+
+def test_explain_workload_says_the_same_of_one_job() -> None:
+    seen = view(*JOBS)
+    text = {one.meta.name: move_text(seen, one) for one in map(workload_with_job, JOBS) if may_move(one)}
+    assert text == {
+        "first": "it may be moved, but not now: default/second moves first: one at a time",
+        "second": "it would be moved to cluster2 now: cluster2 has room, and 42 points more",
+        "fine": "it may be moved, but not now: no cluster is better by 20 points: cluster3 has 50"
+        " points, its own cluster 93",
+    }
+
+
+def test_the_command_explain_workload_says_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "hub.json"
+    path.write_text(as_list(view_of(*JOBS).dump))
+    shown = commands.run("explain", "workload", "first", "--from-dump", str(path), "-o", "json")
+    notes = json.loads(shown.stdout)["workload"]["notes"]
+    assert (
+        f"it may be moved, but not now: no other cluster is known to have room for it; {IS_OFF}; {NOT_READ}"
+        in notes
+    )
+    stays = commands.run("explain", "workload", "still", "--from-dump", str(path))
+    assert "be moved" not in stays.stdout
 
 
 def test_either_manifests_or_moves() -> None:

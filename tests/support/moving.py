@@ -52,12 +52,15 @@ def fleet(
     ages: Mapping[Since, float] | None = None,
     policy: PlacementPolicy = POLICY,
     quarantined: Mapping[str, str] | None = None,
+    retry_at: Mapping[str, datetime] | None = None,
+    avoided: Mapping[str, datetime] | None = None,
     maintenance: Mapping[str, MaintenanceWindow] | None = None,
     **rest: Any,
 ) -> Snapshot:
     """A hub whose config lists all these clusters; `rest`: of `decided`.
 
     `used`: None: its queues are not known. `copies`: by default each cluster has just reported its jobs.
+    `avoided`: the clusters where job `job` has failed, and until when it avoids them.
     """
     placed = {raw["status"].get("clusterName"): raw["metadata"]["name"] for raw in jobs}
     by_cluster = {
@@ -81,7 +84,12 @@ def fleet(
     return replace(
         seen,
         fleet=replace(
-            seen.fleet, queue_facts=facts, quarantined=quarantined or {}, maintenance=maintenance or {}
+            seen.fleet,
+            queue_facts=facts,
+            quarantined=quarantined or {},
+            retry_at=retry_at or {},
+            avoided={"Workload/job": avoided} if avoided else {},
+            maintenance=maintenance or {},
         ),
     )
 

@@ -123,8 +123,13 @@ class DispatchCycle:
         if not job.job.requests:
             return frozenset()
         refusals = self.refusals(job, profile)
-        others = [name for name, refusal in refusals.items() if not _reads_queues(refusal.filter)]
+        others = [name for name, refusal in refusals.items() if not self._depends_on_queues(name, refusal)]
         return frozenset(self._clusters).difference(others)
+
+    def _depends_on_queues(self, name: str, refusal: FilterRefusal) -> bool:
+        if refusal.filter == QUARANTINE:
+            return self._clusters[name].tried_by == ""
+        return refusal.filter in FILTERS and FILTERS[refusal.filter].reads_queues
 
     def cost(self, job: Workload, before: int = 0) -> int:
         """Return how many steps it takes to judge a job, after so many others; one takes about 1 µs."""
@@ -246,10 +251,6 @@ class DispatchCycle:
 
 def _is_compared(job: Workload) -> bool:
     return any(rule.compares(job) for rule in FILTERS.values())
-
-
-def _reads_queues(name: str) -> bool:
-    return name in FILTERS and FILTERS[name].reads_queues
 
 
 def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Plugin]) -> Refusals:

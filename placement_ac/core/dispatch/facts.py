@@ -91,7 +91,7 @@ class Cluster:
     quarantine: str = ""
     """Why it gets no new job; "": it does."""
     tried_by: str | None = None
-    """The uid of the job that tries it, if it is quarantined; "": the next one does; None: none may."""
+    """The uid of the job that tries it, if it is quarantined; "": the next one with room; None: none may."""
     taints: tuple[ClusterTaint, ...] = ()
     """Those of its ManagedCluster that jobs must tolerate."""
     prices: Prices | None = None

@@ -149,17 +149,28 @@ def _moved_from(
 
 
 def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:
-    """Make Ready the Workloads that were sent back from here and left a copy, in any state of the cluster."""
+    """Have Kueue record the Workloads that were sent back from here and left a copy, in any state.
+
+    Each becomes Ready and then, with our dispatcher, is nominated here alone: Kueue records no other cluster.
+    One that Kueue does not record is sent back once more.
+    """
     snapshot, workloads = leaving.snapshot, leaving.workloads
     sent = [w for w in workloads.undecided if w.sent_back_from == step.cluster and w not in step.make_ready]
     if not sent or leaving.obstacle:
         return step
-    left_copy = [w for w in sent if workloads.is_pending(w) and _holds_copy(snapshot, step, w)]
+    made_ready = snapshot.ages(SinceKind.MADE_READY)
+    left_copy = [
+        w
+        for w in sent
+        if _holds_copy(snapshot, step, w)
+        and (workloads.is_pending(w) or w.meta.uid in made_ready or _is_to_nominate(snapshot, workloads, w))
+    ]
     not_recorded = [
         w
         for w in sent
         if workloads.is_ready(w)
-        and snapshot.age(Since(SinceKind.MADE_READY, w.meta.uid)) >= MIN_READY_SECONDS
+        and snapshot.age(_made_ready_since(snapshot, w)) >= MIN_READY_SECONDS
+        and (step.name in w.nominated or not snapshot.policy.dispatcher)
         and w not in step.send_back
     ]
     return step._replace(
@@ -167,14 +178,24 @@ def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:
     )
 
 
+def _is_to_nominate(snapshot: Snapshot, workloads: ConfigWorkloads, workload: Workload) -> bool:
+    """Whether our dispatcher is to nominate it: after a restart it is not known why it became Ready."""
+    return snapshot.policy.dispatcher and workloads.is_ready(workload) and not workload.nominated
+
+
 def _held_back(
     snapshot: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the Workloads sent back from a cluster that may still run them, and the clusters to ask."""
+    """Return the Workloads sent back from a cluster that may still run them, and the clusters to ask.
+
+    They neither become Ready nor are nominated.
+    """
     staying = {step.cluster: step for step in steps if step.stays}
     held: dict[str, str] = {}
     ask: list[str] = []
-    for workload in filter(workloads.is_pending, workloads.undecided):
+    for workload in workloads.undecided:
+        if not (workloads.is_pending(workload) or _is_to_nominate(snapshot, workloads, workload)):
+            continue
         step = staying.get(workload.sent_back_from)
         if step is None or workload in step.make_ready or _holds_copy(snapshot, step, workload) is False:
             continue
@@ -213,10 +234,19 @@ def _is_reopened(snapshot: Snapshot) -> bool:
 
 
 def _made_ready(snapshot: Snapshot, workloads: ConfigWorkloads, steps: Iterable[DrainStep]) -> set[Since]:
-    ready = {w.meta.uid for w in workloads.undecided if workloads.is_ready(w)}
-    before = ready & snapshot.ages(SinceKind.MADE_READY).keys()
-    now = {workload.meta.uid for step in steps for workload in step.make_ready}
-    return {Since(SinceKind.MADE_READY, uid) for uid in before | now}
+    ready = (
+        [w for w in workloads.undecided if workloads.is_ready(w)] if not snapshot.policy.dispatcher else []
+    )
+    made_ready = snapshot.ages(SinceKind.MADE_READY)
+    before = [w for w in ready if w.meta.uid in made_ready]
+    now = [workload for step in steps for workload in step.make_ready]
+    return {_made_ready_since(snapshot, workload) for workload in (*before, *now)}
+
+
+def _made_ready_since(snapshot: Snapshot, workload: Workload) -> Since:
+    """Return since when Kueue can record its copy: with our dispatcher, since its last nomination."""
+    number = len(workload.nominated) if snapshot.policy.dispatcher else 0
+    return Since(SinceKind.MADE_READY, workload.meta.uid, number)
 
 
 def _just_unlisted(snapshot: Snapshot, still_listed: Collection[str]) -> set[Since]:

@@ -15,6 +15,14 @@ from placement_ac.core.inputs.state import Since
 from placement_ac.core.selection.selection import soonest
 
 
+class Withdrawn(NamedTuple):
+    """The jobs that are withdrawn from a cluster for one reason."""
+
+    jobs: tuple[Workload, ...] = ()
+    look_again: float | None = None
+    """Seconds until there may be others, though nothing else happens."""
+
+
 class Withdrawals(NamedTuple):
     """The steps of the clusters from whose nominations some jobs are taken."""
 

@@ -212,8 +212,12 @@ class SinceKind(StrEnum):
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     IN_STEP = auto()  # the list on the hub is as planned
     HAS_ROOM = auto()  # a MultiKueueCluster that has room for movable jobs; a number for what they ask for
+    COMPARED_NEXT = (
+        auto()
+    )  # uid of a movable job with which the next plan begins to compare, if they are many
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
+    TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
     QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
     CLUSTERS_LACK = auto()  # the message of an event about listed clusters that lack something

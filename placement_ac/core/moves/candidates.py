@@ -6,7 +6,7 @@ while and is better by a margin. With Kueue's own dispatcher it may start on any
 each of them must be better, and its own one must have none, even without the job.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
 from placement_ac.core.moves.history import CAUSES, WHY_EMPTIED, Cause, MoveHistory
 
 COMPARED_MAX: Final = 100
-"""So many different jobs are compared in one plan: the event loop waits for it."""
+"""So many different jobs are compared in one plan at most: the event loop waits for it."""
 Key = tuple[str, int, str, str]
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
@@ -43,11 +43,12 @@ class Fleet:
     """Those from which jobs are sent back anyway."""
     avoids: Callable[[Workload, str], str]
     """Returns why a job comes to a MultiKueueCluster last; "": it does not."""
+    has_steps_for: Callable[[Workload], bool]
+    """Whether a job may be compared in this plan, too; takes the steps."""
 
     def since(self, job: Workload, name: str) -> Since:
         """Return since when a MultiKueueCluster has had room for jobs like this one."""
-        asked = crc32(repr((job.meta.namespace, job.job.queue, job.job.requests)).encode())
-        return Since(SinceKind.HAS_ROOM, name, asked)
+        return Since(SinceKind.HAS_ROOM, name, _asked(job))
 
 
 class Candidate(NamedTuple):
@@ -72,21 +73,43 @@ class Compared(NamedTuple):
     """Those to be moved first come first: of a cause, the youngest, as they have the least work to lose."""
     comparisons: Mapping[Key, Comparison] = NOTHING
     has_room: frozenset[Since] = frozenset()
+    next_one: str = ""
+    """The uid of the job with which the next plan begins, if they are too many for this one."""
 
 
 def compare_all(fleet: Fleet) -> Compared:
-    """Compare each kind of job on each cluster once."""
+    """Compare each kind of job on each cluster once: as many as this plan has steps for, at least one."""
     running = [w for w in fleet.snapshot.workloads if w.cluster and w.movable]
     running.sort(key=lambda w: (w.placed_since or _NEVER, w.label), reverse=True)
     running.sort(key=lambda w: CAUSES.index(_cause(fleet, w)))
     comparisons: dict[Key, Comparison] = {}
     has_room = set[Since]()
-    for job in running:
-        key = _key(fleet, job)
-        if key not in comparisons and len(comparisons) < COMPARED_MAX:
-            comparisons[key] = fleet.compare(job, job.cluster)
-            has_room.update(fleet.since(job, name) for name in comparisons[key].others)
-    return Compared(tuple(running), comparisons, frozenset(has_room))
+    order = _in_turn(fleet, running)
+    for key, job in order.items():
+        if (not fleet.has_steps_for(job) and comparisons) or len(comparisons) == COMPARED_MAX:
+            break
+        comparisons[key] = fleet.compare(job, job.cluster)
+        has_room.update(fleet.since(job, name) for name in comparisons[key].others)
+    later = [*order.values()][len(comparisons) :]
+    asked = {_asked(job) for job in later}
+    ages = fleet.snapshot.all_ages if later else ()
+    has_room.update(since for since in ages if since.kind is SinceKind.HAS_ROOM and since.number in asked)
+    return Compared(tuple(running), comparisons, frozenset(has_room), later[0].meta.uid if later else "")
+
+
+def _in_turn(fleet: Fleet, running: Sequence[Workload]) -> Mapping[Key, Workload]:
+    """Return one job of each kind, beginning with the one at which the last plan has stopped."""
+    (uid, *_) = (*fleet.snapshot.ages(SinceKind.COMPARED_NEXT), "")
+    start = next((at for at, job in enumerate(running) if job.meta.uid == uid), 0)
+    kinds: dict[Key, Workload] = {}
+    for job in (*running[start:], *running[:start]):
+        kinds.setdefault(_key(fleet, job), job)
+    return kinds
+
+
+def _asked(job: Workload) -> int:
+    """Return a number for the queue of a job and what it asks for."""
+    return crc32(repr((job.meta.namespace, job.job.queue, job.job.requests)).encode())
 
 
 def candidates(fleet: Fleet, compared: Compared, check: str | None = None) -> Iterator[Candidate]:
@@ -116,7 +139,7 @@ def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candid
     if objection := next(_objections(fleet, job, check), ""):
         return candidate._replace(objection=objection)
     if comparison is None:
-        return candidate._replace(objection=f"only {COMPARED_MAX} different jobs are compared at once")
+        return candidate._replace(objection="so many different jobs run that it is compared later")
     options = {
         name: points
         for name, points in comparison.others.items()

@@ -51,11 +51,20 @@ class Move(NamedTuple):
 
 def parse_moves(text: str) -> Iterator[Move]:
     """Yield the moves in an annotation; an entry that cannot be read is left out."""
-    for entry in text.split(",") if text else ():
-        fields, _, time = entry.partition("=")
-        parts, at = fields.split(":"), parse_time(time)
-        if len(parts) == 5 and at and (cause := next((c for c in CAUSES if c == parts[4]), None)):
-            yield Move(parts[0], parts[1], parts[2], parts[3], cause, at)
+    return filter(None, map(_parse, text.split(","))) if text else iter(())
+
+
+def unreadable_moves(text: str) -> list[str]:
+    """Return the entries of an annotation that cannot be read, and so count for nothing."""
+    return [entry for entry in text.split(",") if _parse(entry) is None] if text else []
+
+
+def _parse(entry: str) -> Move | None:
+    fields, _, time = entry.partition("=")
+    parts, at = fields.split(":"), parse_time(time)
+    if len(parts) == 5 and at and (cause := next((c for c in CAUSES if c == parts[4]), None)):
+        return Move(parts[0], parts[1], parts[2], parts[3], cause, at)
+    return None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ when the move is recorded, so that no restart forgets it. Source: docs/draining.
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
     COPIES_FRESH_SECONDS,
@@ -25,6 +25,8 @@ from placement_ac.core.moves.candidates import Candidate, Fleet, candidates, com
 from placement_ac.core.moves.history import WHY_EMPTIED, Move
 
 IN_STEP_SINCE = Since(SinceKind.IN_STEP)
+COMPARED_AGAIN_SECONDS: Final = 2.0
+"""When the next jobs are compared, if they are too many for one plan."""
 
 
 class MovePlan(NamedTuple):
@@ -42,6 +44,7 @@ class MovePlan(NamedTuple):
     """Returns each movable job that runs, and why it is moved or not."""
     objections: Mapping[str, str] = NOTHING
     """Check → why none of its jobs is moved now."""
+    requeue_after: float | None = None
 
 
 def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
@@ -54,6 +57,7 @@ def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
     is_idle = not (compared.running or fleet.history.moves)
     by_uid = {workload.meta.uid: workload for workload in fleet.snapshot.workloads if not is_idle}
     begun, new, ask, objections = [], [], [], {}
+    chosen = list[str]()
     for check in sorted(fleet.workloads.checks):
         last = fleet.history.last_of(check)
         if objection := _objection(fleet, check, last, by_uid, in_step=in_step, mass_loss=mass_loss):
@@ -66,10 +70,14 @@ def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
         for one in candidates(fleet, compared, check) if not objection else ():
             if one.why and _is_reported(fleet, one.workload):
                 new.append(_move(fleet, one))
-                break
-            if one.why and _may_be_asked(fleet, one.workload):
+            elif one.why and _may_be_asked(fleet, one.workload):
                 ask.append(one.workload.cluster)
-                break
+            else:
+                continue
+            chosen.append(one.workload.meta.uid)
+            break
+    if compared.next_one:  # the one that is chosen is compared again when its cluster has answered
+        lasting |= {Since(SinceKind.COMPARED_NEXT, (*chosen, compared.next_one)[0])}
     return MovePlan(
         tuple(begun),
         fleet.history.extended(new, by_uid) if new else "",
@@ -79,6 +87,7 @@ def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
         frozenset(lasting),
         lambda: list(candidates(fleet, compared)),
         objections,
+        COMPARED_AGAIN_SECONDS if compared.next_one else None,
     )
 
 

@@ -7,6 +7,7 @@ the Workload is placed or evicted, or the cluster leaves: only the drain takes o
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
@@ -41,8 +42,10 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
-        undecided = [workload for workload in targets.workloads.undecided if _is_judged(snapshot, workload)]
-        self.turn = turn(snapshot, undecided, self._cycle.cost, awaits_answers=self.awaits(self._askable))
+        undecided = targets.workloads.undecided if policy.dispatcher else ()
+        judged = [workload for workload in undecided if _is_judged(snapshot, workload)]
+        self.turn = turn(snapshot, judged, self._cycle.cost, awaits_answers=self.awaits(self._askable))
+        self._steps_left = self.turn.steps_left
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -111,6 +114,13 @@ class JobFit:
     def defers(self, workload: Workload) -> bool:
         """Whether the Workload is left for a later plan: there are too many for one."""
         return workload.meta.uid in self.turn.deferred
+
+    def has_steps_for(self, workload: Workload) -> bool:
+        """Whether a Workload may be judged in this plan besides those whose turn it is; takes the steps."""
+        if self._steps_left is None:
+            return True
+        self._steps_left -= self._cycle.cost(workload)
+        return self._steps_left >= 0
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
@@ -213,9 +223,24 @@ def _tried_by(
     retry_at = snapshot.fleet.retry_at.get(cluster)
     if retry_at is None or snapshot.now < retry_at:
         return None
-    since = {workload.meta.uid: workload.placed_since for workload in run}
-    since |= {workload.meta.uid: nominated_at(snapshot, workload) for workload in wait}
-    return next((uid for uid, when in since.items() if when and when >= retry_at), "")
+    placed = [job.meta.uid for job in run if job.placed_since and job.placed_since >= retry_at]
+    waits = (
+        job.meta.uid
+        for job in wait
+        if nominated_at(snapshot, job) >= retry_at and try_left(snapshot, cluster, job) > 0
+    )
+    return next(chain(placed, waits), "")
+
+
+def try_since(cluster: str, workload: Workload) -> Since:
+    """Return since when a Workload is nominated to a quarantined cluster that it may try."""
+    return Since(SinceKind.TRIES, f"{cluster}/{workload.meta.uid}")
+
+
+def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
+    """Return the seconds until another job may try the cluster, unless this one is placed there."""
+    nominated = (snapshot.now - nominated_at(snapshot, workload)).total_seconds()  # a restart knows it, too
+    return snapshot.policy.round_timeout - max(snapshot.age(try_since(cluster, workload)), nominated)
 
 
 def _facts(

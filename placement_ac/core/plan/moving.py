@@ -15,6 +15,7 @@ from placement_ac.core.plan.fact_questions import FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.nomination import eligible_clusters
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.selection import soonest
 
 
 class Moving(NamedTuple):
@@ -29,7 +30,7 @@ class Moving(NamedTuple):
 
     @property
     def requeue_after(self) -> float | None:
-        return self.questions.requeue_after
+        return soonest((self.questions.requeue_after, self.plan.requeue_after))
 
 
 def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, in_step: bool) -> Moving:
@@ -70,4 +71,5 @@ def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fi
         emptied,
         frozenset(step.name for step in steps) - draining,
         fit.avoids,
+        fit.has_steps_for,
     )

@@ -21,8 +21,8 @@ from placement_ac.core.inputs.state import Since, Snapshot
 from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
-from placement_ac.core.plan.quarantine import withdrawals
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.plan.withdrawing import withdrawals
 from placement_ac.core.selection.selection import soonest
 
 NOMINATED_MAX: Final = 20
@@ -45,7 +45,7 @@ class Nominations:
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
     ask_for_copies: tuple[str, ...] = ()
-    """Quarantined MultiKueueClusters that are to be asked for the copies that they hold."""
+    """MultiKueueClusters from which jobs are withdrawn, and that are to be asked for the copies they hold."""
     lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
@@ -180,9 +180,12 @@ class _Case(NamedTuple):
         return max(len(self.workload.nominated) - len(self.kept), 0)
 
     def number(self, step_size: int) -> int:
-        """Return to how many clusters it is nominated anew; the target of a move is nominated alone."""
+        """Return to how many clusters it is nominated anew.
+
+        The target of a move is nominated alone, and so is the cluster that it has left, if a copy is there.
+        """
         if self.moved_from is not None and not self.workload.nominated:
-            return 1
+            return 0 if self.kept else 1
         return step_size if self.due else self.withdrawn
 
     @property
@@ -199,14 +202,17 @@ class _Case(NamedTuple):
 def _cases(
     snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str], taken_back: Withdrawals
 ) -> Iterator[_Case]:
-    steps = (*targets.drain.releases, *targets.withdrawals.steps, *taken_back.steps)
+    steps = (*targets.drain.releases, *taken_back.steps)
     denominated = _by_workload((step.name, step.denominate) for step in steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in steps)
     moved = _moved(snapshot, targets)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
-        kept = _kept(snapshot, workload, denominated.get(uid, ()), made_ready.get(uid, ()))
-        more = eligible.difference(kept) if _may_be_dispatched(snapshot, workload) else frozenset[str]()
+        is_pending = targets.workloads.is_pending(workload)  # it becomes Ready first: that is another write
+        again = () if is_pending else made_ready.get(uid, ())
+        kept = _kept(snapshot, workload, denominated.get(uid, ()), again)
+        may_go = uid not in targets.drain.held_back and _may_be_dispatched(snapshot, workload)
+        more = eligible.difference(kept) if may_go else frozenset[str]()
         left = round_left(snapshot, workload)
         yield _Case(workload, tuple(kept), more, round_since(workload), left, moved.get(uid))
 

@@ -24,7 +24,6 @@ from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import (
     has_name_conflict,
@@ -127,7 +126,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     quarantines = quarantine_events(snapshot, targets)
     capacity = _capacity(snapshot, verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
-    provisioned, withdrawals = targets.provisioned, Withdrawals() if paused else targets.withdrawals
+    provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
         *(
@@ -137,7 +136,6 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
             quarantines,
             lacking,
             capacity,
-            withdrawals,
             moves,
         ),
     )
@@ -170,8 +168,8 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         ask_for_copies=tuple(
             dict.fromkeys(
                 (
-                    *(*drain.ask_for_copies, *withdrawals.ask_for_copies),
-                    *(*nominations.ask_for_copies, *moves.plan.ask_for_copies, *giving_up.ask_for_copies),
+                    *(*drain.ask_for_copies, *nominations.ask_for_copies),
+                    *(*moves.plan.ask_for_copies, *giving_up.ask_for_copies),
                 )
             )
         ),

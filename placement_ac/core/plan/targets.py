@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement_ac.core.draining.drain import DrainPlan, plan_drain
-from placement_ac.core.draining.overlong import withdraw_overlong
 from placement_ac.core.draining.state import ConfigWorkloads, group_workloads
-from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import NOTHING, Snapshot
 from placement_ac.core.selection.capacity import apply_cluster_limit
 from placement_ac.core.selection.mass_loss import MassLossHold, hold_mass_loss
@@ -39,7 +37,6 @@ class TargetClusters(NamedTuple):
     """Those of `to_list` that are listed by an old name, under their new one."""
     mass_loss: MassLossHold = MassLossHold()
     drain: DrainPlan = DrainPlan()
-    withdrawals: Withdrawals = Withdrawals()
     provisioned: ProvisionedClusters = ProvisionedClusters()
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
 
@@ -70,7 +67,6 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
         renaming=renaming.pending,
         mass_loss=mass_loss,
         drain=drain,
-        withdrawals=withdraw_overlong(snapshot, workloads, to_list),
         provisioned=provisioned,
         workloads=workloads,
     )

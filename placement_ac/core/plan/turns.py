@@ -32,6 +32,8 @@ class Turn(NamedTuple):
     chosen: frozenset[str] = frozenset()
     """The uids of those that are judged now."""
     requeue_after: float | None = None
+    steps_left: int | None = None
+    """The steps that are left for others; None: without a limit."""
 
     def lasting(self, awaiting: Collection[str]) -> frozenset[Since]:
         """Return when each was judged last; of those chosen, `awaiting` wait for a worker's answer."""
@@ -48,8 +50,10 @@ def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, await
     `awaits_answers`: whether a worker's answer about its queues is awaited.
     """
     most = snapshot.policy.dispatch_steps
-    if most is None or sum(cost(workload, at) for at, workload in enumerate(workloads)) <= most:
+    if most is None:
         return Turn()
+    if (steps := sum(cost(workload, at) for at, workload in enumerate(workloads))) <= most:
+        return Turn(steps_left=most - steps)
     last = _last_judged(snapshot)
     order = sorted(workloads, key=lambda workload: _precedence(last.get(workload.meta.uid)))
     chosen: list[str] = []
@@ -63,7 +67,7 @@ def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, await
     due = any(uid not in last or (last[uid][1] == AWAITED_ANSWER and not awaits_answers) for uid in deferred)
     judged = {uid: last[uid][1] for uid in uids if uid in last}
     judged |= {uid: judged.get(uid, AWAITED_ANSWER) + 1 for uid in chosen}
-    return Turn(frozenset(deferred), judged, frozenset(chosen), 0.0 if due else JUDGED_AGAIN_SECONDS)
+    return Turn(frozenset(deferred), judged, frozenset(chosen), 0.0 if due else JUDGED_AGAIN_SECONDS, 0)
 
 
 def _precedence(last: tuple[float, int] | None) -> tuple[int, float]:

@@ -8,6 +8,7 @@ import pytest
 
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, ANNOTATION_MOVES, MOVED, OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
+from placement_lab.standins.multikueue.objects import is_condition_true
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, dispatched, open_stage, soon
 from tests.support.stage import KUEUE_IS_FAST, shorten
@@ -80,17 +81,29 @@ def test_a_movable_job_leaves_a_cluster_that_drains(stage: Stage) -> None:
     assert (stage.account("j"), recorded(stage)) == ((1, 2, False), [["a", "b", "drain"]])
 
 
-def test_a_copy_that_kueue_leaves_behind_is_found_and_the_job_goes_on_there(stage: Stage) -> None:
-    runs_on_a(stage)
+def has_left_a_copy(stage: Stage) -> None:
+    """Kueue takes back a job that moves, and gives it quota so soon that its copy on cluster a runs on."""
     stage.kueue_looks_late(100)
     stage.kueue.slow_to_retry = True
     stage.select("a", "b")
     soon(lambda: ("Retry", WHY) in stage.answers("j"))
-    soon(lambda: stage.check_state("j")[0], "Pending")
+    # As long as the hub's Job counts active Pods, Kueue does not end an eviction.
+    owner = stage.workload("j")["metadata"]["ownerReferences"][0]["name"]
+    status = f"/apis/batch/v1/namespaces/default/jobs/{owner}/status"
+    stage.admin.ask("PATCH", status, {"status": {"active": None}}, "merge")
+    soon(lambda: is_condition_true(stage.workload("j"), "Evicted"), False)
+    assert stage.fleet.counter.running("j") == ["a"]
     stage.kueue_looks_late(0.1)
     stage.kueue.slow_to_retry = False
+
+
+def test_a_copy_that_kueue_leaves_behind_is_found_and_the_job_goes_on_there(stage: Stage) -> None:
+    runs_on_a(stage)
+    has_left_a_copy(stage)
     soon(lambda: stage.placed("j") != "")
-    assert stage.account("j")[0] == 1
+    states = [state for state, _ in stage.answers("j")]
+    assert (states.count("Retry"), stage.nominations("j")) == (1, [["p-a"], ["p-a"]])
+    assert (stage.account("j"), stage.placed("j")) == ((1, 1, False), "p-a")
 
 
 def test_a_new_leader_knows_how_much_of_the_budget_is_spent(

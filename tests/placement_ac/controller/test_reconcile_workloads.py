@@ -1,16 +1,19 @@
 """Workloads, one key at a time on a real hub: how they are answered, asked for and reported."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from placement_ac.cache.store import Cache
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
-from placement_ac.core.api.constants import WORKLOAD
-from placement_ac.core.inputs.state import WorkerCopies
+from placement_ac.core.api.constants import ANNOTATION_MOVABLE, WORKLOAD
+from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy, WorkerCopies
 from placement_ac.core.plan import workload_states
 from placement_lab.hub import Hub
+from tests.support.builders import AT_ONCE
 from tests.support.driver import Driver, eventually
 from tests.support.jobs import WORKLOADS, has_quota, is_admitted_on, managed, write_status
 from tests.support.reconciling import WHEN, P, Rig
@@ -51,6 +54,27 @@ async def test_writes_of_others_that_change_nothing_for_us_cost_no_second_look(j
     job.ask("PATCH", f"{WORKLOADS}/job", {"metadata": {"labels": {"some": "label"}}}, "merge")
     assert await rig.look() is None
     assert check_states(job)["p"] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("policy", "annotation", "conflicts"),
+    [
+        (AT_ONCE, "some/note", False),
+        (replace(AT_ONCE, moves=MovePolicy()), "some/note", False),
+        (replace(AT_ONCE, avoid_after_failure=600.0, dispatcher=True), "some/note", False),
+        (replace(AT_ONCE, moves=MovePolicy()), ANNOTATION_MOVABLE, True),
+    ],
+    ids=["a note", "a note, with moves", "a note, where failures are remembered", "that it may be moved"],
+)
+async def test_only_a_write_that_matters_to_the_decision_is_a_conflict(
+    policy: PlacementPolicy, annotation: str, conflicts: bool, job: Driver, rig: Rig
+) -> None:
+    rig = Rig(rig.client, rig.resources, world=Cache(policy=policy))
+    job.ask("PATCH", f"{WORKLOADS}/job", {"metadata": {"labels": {"team": "x"}}}, "merge")
+    await rig.list()
+    job.ask("PATCH", f"{WORKLOADS}/job", {"metadata": {"annotations": {annotation: "true"}}}, "merge")
+    assert (await rig.look() is not None) == conflicts
+    assert check_states(job)["p"] == ("Pending" if conflicts else "Ready")
 
 
 async def test_a_placement_in_between_is_a_conflict_and_no_eviction(job: Driver, rig: Rig) -> None:

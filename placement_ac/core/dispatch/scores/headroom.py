@@ -37,6 +37,12 @@ def headroom(job: Workload, cluster: Cluster) -> float | None:
     return min(points, default=None)
 
 
+def may_have_room(job: Workload, cluster: Cluster) -> bool:
+    """Whether the cluster has room for the job now, or it is not known."""
+    points = headroom(job, cluster)
+    return points is None or points >= ROOM_POINTS
+
+
 def _by_resource(job: Workload) -> dict[str, list[int]]:
     """Return resource → how much of it each podSet asks for."""
     amounts: dict[str, list[int]] = {}

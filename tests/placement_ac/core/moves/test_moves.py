@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import MOVED, MOVED_FROM, MULTIKUEUE_CONFIG
-from placement_ac.core.inputs.state import MovePolicy, Snapshot, WorkerCopies
+from placement_ac.core.inputs.state import MovePolicy, Plan, Snapshot, WorkerCopies
 from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.diff import diff
 from placement_ac.core.plan.plan import plan
@@ -118,19 +118,49 @@ def test_when_the_copy_is_gone_it_becomes_ready_and_is_nominated_to_the_target_a
     assert nominated(planned(sent_back(check="Ready"), moves=MOVES, copies=gone)) == {"job": ("p-b",)}
 
 
-def test_a_copy_that_was_left_there_is_recorded_and_the_move_is_given_up() -> None:
-    left = {"p-a": WorkerCopies({("default", "job"): True}, age=1.0)}
-    answer = planned(sent_back(), moves=MOVES, copies=left)
-    assert (check_states(answer), nominated(answer)) == ({"job": "Ready"}, {"job": ("p-a",)})
+LEFT = {"p-a": WorkerCopies({("default", "job"): True}, age=1.0)}
+READY_AND_NOMINATED: Any = {"check": "Ready", "nominated": ["p-a"]}
+
+
+def after_plans(*states: Any, seconds: float) -> Plan:
+    """The plan for the last of these states, each of which came so many seconds after the one before."""
+    ages: dict[Any, float] = {}
+    for state in states[:-1]:
+        lasting = plan(fleet(sent_back(**state), moves=MOVES, copies=LEFT, ages=ages)).lasting
+        ages = {since: ages.get(since, 0.0) + seconds for since in lasting}
+    return plan(fleet(sent_back(**states[-1]), moves=MOVES, copies=LEFT, ages=ages))
+
+
+def test_a_job_that_left_a_copy_becomes_ready_then_is_nominated_there_alone() -> None:
+    first = planned(sent_back(), moves=MOVES, copies=LEFT)
+    assert (check_states(first), nominated(first)) == ({"job": "Ready"}, {})
+    then = after_plans({}, {"check": "Ready"}, seconds=0.1)
+    assert (check_states(then), nominated(then)) == ({}, {"job": ("p-a",)})
+    waits = after_plans({}, {"check": "Ready"}, READY_AND_NOMINATED, READY_AND_NOMINATED, seconds=2.9)
+    assert (check_states(waits), nominated(waits)) == ({"job": "Ready"}, {})  # it says where it waits
 
 
 def test_a_left_copy_that_kueue_does_not_record_is_taken_back_again_as_a_move() -> None:
-    left = {"p-a": WorkerCopies({("default", "job"): True}, age=1.0)}
-    seen = fleet(sent_back(), moves=MOVES, copies=left)
-    ages = dict.fromkeys(plan(seen).lasting, 5.0)
-    answer = plan(fleet(sent_back(check="Ready"), moves=MOVES, copies=left, ages=ages))
+    answer = after_plans({}, {"check": "Ready"}, READY_AND_NOMINATED, READY_AND_NOMINATED, seconds=3.0)
     assert check_states(answer) == {"job": "Retry"}
     assert check_messages(answer)["job"].startswith(MOVED_FROM.format("a"))
+
+
+@pytest.mark.parametrize(
+    ("copies", "asked", "where"),
+    [
+        ({}, ("p-a",), {}),
+        ({"p-a": WorkerCopies({}, "no answer", 1.0)}, (), {}),
+        (LEFT, (), {"job": ("p-a",)}),
+        ({"p-a": WorkerCopies({}, age=1.0)}, (), {"job": ("p-b",)}),
+    ],
+    ids=["not asked", "no answer", "it holds a copy", "it holds none"],
+)
+def test_a_restart_before_the_nomination_asks_again_whether_a_copy_was_left(
+    copies: Any, asked: Sequence[str], where: Any
+) -> None:
+    answer = plan(fleet(sent_back(check="Ready"), moves=MOVES, copies=copies))
+    assert (answer.ask_for_copies, nominated(answer)) == (asked, where)
 
 
 def test_a_restart_with_moves_off_still_waits_for_the_copy() -> None:

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind, Snapshot, WorkerCopies
+from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, running
 from tests.support.decided import NO_COPIES, decided_inputs, nominated, problems, ranked, ready
+from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 OURS = PlacementPolicy(
     retention=0.0,
@@ -75,6 +78,42 @@ def test_the_job_that_tries_it_stays_nominated() -> None:
     assert nominated(planned("ab", "a", tries, retry_at=NOW, copies=NO_COPIES)) == {}
 
 
+def sized(name: str, gpus: int, *nominated_to: str) -> Any:
+    return raw_job(name, pods=gpu_pods(gpus), check="Ready", mk="Pending", nominated=nominated_to)
+
+
+def trying(*jobs: Any, free: int | None, seconds: float = 0.0, **rest: Any) -> Plan:
+    """Cluster a is quarantined and has these GPUs free (None: unknown), and a job waits there that long."""
+    a = WorkerFacts(problem="forbidden") if free is None else WorkerFacts(queues((GPU, "f", 8, 8 - free)))
+    facts = {"p-a": a, "p-b": WorkerFacts(queues((GPU, "f", 8)))}
+    snapshot = quarantined("ab", "a", *jobs, retry_at=EARLIER, **rest)
+    snapshot = replace(snapshot, fleet=replace(snapshot.fleet, queue_facts=facts))
+    ages = {since: seconds for since in plan(snapshot).lasting if since.kind is SinceKind.TRIES}
+    return plan(replace(snapshot, all_ages=ages))
+
+
+def test_the_job_that_tries_it_is_one_that_has_room_there_now() -> None:
+    answer = trying(sized("large", 8), sized("small", 2), free=4)
+    assert nominated(answer) == {"large": ("p-b",), "small": ("p-a",)}
+    assert nominated(trying(sized("large", 8), free=None)) == {"large": ("p-a",)}
+
+
+def test_a_cluster_that_has_no_room_for_the_job_that_would_try_it_is_asked_again() -> None:
+    full = {"p-a": WorkerFacts(queues((GPU, "f", 8, 8)), age=60.0), "p-b": WorkerFacts(queues((GPU, "f", 8)))}
+    snapshot = quarantined("ab", "a", sized("job", 2), retry_at=EARLIER)
+    fleet = replace(snapshot.fleet, queue_facts=full)
+    assert plan(replace(snapshot, fleet=fleet)).ask_for_facts == ("p-a",)
+
+
+def test_after_a_round_in_which_it_was_not_placed_another_job_may_try_it() -> None:
+    jobs = [sized("waits", 2, "p-a"), sized("next", 2)]
+    copies = {"copies": NO_COPIES}
+    assert nominated(trying(*jobs, free=8, seconds=299.0, **copies)) == {"next": ("p-b",)}
+    after = trying(*jobs, free=8, seconds=300.0, **copies)
+    assert nominated(after)["next"] == ("p-a",)
+    assert trying(*jobs, free=8, seconds=299.0).requeue_after == 1.0
+
+
 # -- what waits there
 
 
@@ -84,6 +123,17 @@ def test_what_waits_there_is_taken_back_by_a_fresh_report() -> None:
     then = planned("abc", "a", ready("p-a"), copies=NO_COPIES)
     assert nominated(then) == {"job": ("p-b",)}
     assert nominated(planned("abc", "a", ready("p-a", "p-c"), copies=NO_COPIES)) == {"job": ("p-c", "p-b")}
+
+
+def test_those_that_wait_there_take_turns_if_they_are_too_many_for_one_plan() -> None:
+    waiting = [ready("p-a", name=name) for name in ("one", "two")]
+    one_each = {"policy": replace(OURS, dispatch_steps=1), "copies": NO_COPIES}
+    snapshot = quarantined("ab", "a", *waiting, **one_each)
+    plans = [plan(replace(snapshot, now=NOW + timedelta(seconds=seconds))) for seconds in (0, 1)]
+    assert sorted(name for one in plans for name in nominated(one)) == ["one", "two"]
+    confirmed = {"ages": {Since(SinceKind.WITHDRAWN, "a"): 60.0}} | one_each
+    nowhere_else = [quarantined("a", "a", *some, **confirmed) for some in (waiting, waiting[:1])]
+    assert [plan(one).requeue_after for one in nowhere_else] == [2.0, 300.0]
 
 
 def test_what_has_quota_there_stays_nominated_until_kueue_has_recorded_it() -> None:
@@ -115,6 +165,21 @@ def test_a_report_about_an_earlier_try_nominates_nothing_again() -> None:
     """The job ran there when the worker was asked, failed, and has quota on the hub anew."""
     job = ready("p-b", since=NOW - timedelta(seconds=10))
     assert nominated(again(WorkerCopies({JOB: True}, age=60.0), job, age=3600.0)) == {}
+
+
+@pytest.mark.parametrize(
+    "seconds", [None, 7200], ids=["quarantined", "quarantined, and it would run too long"]
+)
+def test_in_announced_maintenance_too_it_is_asked_again_only_when_nothing_is_withdrawn_any_more(
+    seconds: int | None,
+) -> None:
+    job = ready("p-a")
+    job["spec"]["maximumExecutionTimeSeconds"] = seconds
+    confirmed = Since(SinceKind.WITHDRAWN, "a")
+    snapshot = quarantined("ab", "a", job, copies=NO_COPIES, ages={confirmed: 60.0})
+    soon = {"a": MaintenanceWindow(NOW + timedelta(hours=1))}
+    answer = plan(replace(snapshot, fleet=replace(snapshot.fleet, maintenance=soon)))
+    assert (nominated(answer), confirmed in answer.lasting) == ({"job": ("p-b",)}, False)
 
 
 # -- events
