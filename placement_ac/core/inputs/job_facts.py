@@ -1,5 +1,5 @@
 """
-The needs of jobs on a worker beside quota, and what is known of them: kinds, names that are taken, and objects.
+The needs of jobs on a worker beside quota, and what is known of them: kinds, taken names, objects.
 
 Pure. Kinds are written as in Kueue's multiKueue.externalFrameworks, `Kind.version.group`.
 """
