@@ -200,7 +200,7 @@ class Settings(BaseModel):
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
     preconditions: CommaSeparated[Precondition] = ()
-    """What the dispatcher looks for on workers beside queues, comma-separated: jobs (names that are taken),
+    """Look for these on workers beside queues, comma-separated: jobs (names that are taken),
     namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets, serviceaccounts. Made
     credentials get the rights for it."""
     job_taints: CommaSeparated[str] = ()

@@ -79,7 +79,7 @@ class Cluster:
     queue_facts: Mapping[Queue, QueueFacts] | None = None
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
     jobs: JobFacts = NO_JOB_FACTS
-    """What else is known of the worker."""
+    """All else that is known of the worker."""
     coming: list[Workload] = field(default_factory=list)
     """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
     newcomers: int = 0

@@ -1,5 +1,5 @@
 """
-What jobs need of a worker beside quota, and what is known of it: kinds, names that are taken, and objects.
+The needs of jobs on a worker beside quota, and what is known of them: kinds, taken names, objects.
 
 Pure. Kinds are written as in Kueue's multiKueue.externalFrameworks, `Kind.version.group`.
 """
@@ -51,14 +51,14 @@ JobId = tuple[str, str]
 
 
 class JobNeeds(NamedTuple):
-    """What the jobs of a Placement need."""
+    """The needs of the jobs of a Placement."""
 
     kinds: frozenset[str] = frozenset()
     """The kinds of its unfinished jobs."""
     waiting: frozenset[str] = frozenset()
     """Those of them of which a job waits."""
     objects: frozenset[NeededObject] = frozenset()
-    """What the waiting jobs name, of the kinds in the settings."""
+    """The objects that waiting jobs name, of the kinds in the settings."""
 
     def union(self, other: "JobNeeds") -> "JobNeeds":
         """Return what is needed by either."""
@@ -70,7 +70,7 @@ NO_NEEDS: Final = JobNeeds()
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What a worker has of it; whatever is not here is not known."""
+    """The part of it that a worker has; whatever is not here is not known."""
 
     served: Mapping[str, bool] = field(default_factory=dict)
     """Kind → whether the worker serves it, in that version."""

@@ -96,7 +96,7 @@ class WorkerFacts:
     age: float = 0.0
     """Seconds since the question."""
     jobs: JobFacts = NO_JOB_FACTS
-    """What the worker has beside the queues, as far as it let us see it."""
+    """The things there beside the queues, as far as it let us see them."""
 
     @property
     def is_fresh(self) -> bool:
@@ -110,7 +110,7 @@ class WorkerFacts:
 
     @property
     def known_of_jobs(self) -> JobFacts:
-        """What is known of the jobs there beside the queues."""
+        """The same, if it still counts."""
         return self.jobs if self.is_fresh and not self.problem else NO_JOB_FACTS
 
 
