@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.dump import Object, condition_of
 from placement_ac.core.api.fields import (
     get_dict,
     get_int,
@@ -84,10 +84,10 @@ def _of_containers(pod: Object) -> str:
             found = waiting
         elif ended:
             found = _ended(ended)
-        elif status.get("ready") is True and get_dict(status, "state", "running"):
+        elif status.get("ready") is True and "running" in get_dict(status, "state"):
             running = True
     if found == "Completed" and running:
-        return "Running"
+        return "Running" if condition_of(pod, "Ready").get("status") == "True" else "NotReady"
     return found
 
 
