@@ -60,7 +60,7 @@ async def _text(client: Client, namespace: str, name: str) -> str:
 
 
 ROLES: Final = {
-    CAPACITY_NAME: "placement-ac-capacity-viewer or placement-ac-viewer",
+    CAPACITY_NAME: "placement-ac-capacity-viewer, placement-ac-job-viewer or placement-ac-viewer",
     CAPACITY_QUEUES_NAME: "placement-ac-viewer",
 }
 """ConfigMap → the roles that give it."""

@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from placement_ac.core.api.constants import CAPACITY_KEY, CAPACITY_NAME, CAPACITY_QUEUES_NAME
+from placement_ac.core.capacity_report.document import documents
+from placement_ac.core.capacity_report.model import CapacityReport, ClusterCapacity
 from placement_lab.hub import RecordedRequest
 from placement_lab.hub.request_attributes import attributes_of
 from tests.kubectl_placement.access.stage import JobStage, job_stage
@@ -79,6 +83,10 @@ def test_the_roles_give_what_the_commands_read_and_no_secrets(stage: JobStage) -
             stage.place("train", "p-a", TEAM, finished=True)
         done = stage.run(*words.split(), "-n", TEAM)
         assert (done.exit_code, done.stderr) == (0, ""), done.output
+    publish_capacity(stage)
+    for words in ("capacity", f"capacity --by team -n {TEAM}"):
+        done = stage.run(*words.split())
+        assert done.exit_code == 0, done.output
     answers = asked(stage.hub.journal)
     assert {
         (verb, resource) for verb, resource, _, status in answers if status in (200, 404)
@@ -86,6 +94,21 @@ def test_the_roles_give_what_the_commands_read_and_no_secrets(stage: JobStage) -
     assert [one for one in answers if one[3] == 403] == []
     assert {namespace for _, _, namespace, _ in answers} == {TEAM, "", "kueue-system"}
     assert [one for one in (*answers, *asked(stage.fleet.hubs["a"].journal)) if "secrets" in one[1]] == []
+
+
+def publish_capacity(stage: JobStage) -> None:
+    """What a controller has published: the sums of a cluster, and its queues."""
+    texts = documents(CapacityReport((ClusterCapacity("a", read_at=datetime.now(UTC)),)))
+    for name, text in zip((CAPACITY_NAME, CAPACITY_QUEUES_NAME), texts, strict=True):
+        body = {"metadata": {"name": name}, "data": {CAPACITY_KEY: text}}
+        HubClient(stage.hub).create("/api/v1/namespaces/kueue-system/configmaps", body)
+
+
+def test_of_the_capacity_they_give_the_totals_alone(stage: JobStage) -> None:
+    publish_capacity(stage)
+    done = stage.run("capacity", "--by", "queue")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "you may not get ConfigMap kueue-system/placement-ac-capacity-queues" in done.stderr
 
 
 def test_a_user_of_one_namespace_sees_its_jobs_alone(stage: JobStage) -> None:

@@ -269,6 +269,10 @@ the first everywhere, the second in the namespaces of their jobs. No Secrets. */
 - apiGroups: [multicluster.x-k8s.io]
   resources: [clusterprofiles]
   verbs: [get]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [placement-ac-capacity]
+  verbs: [get]
 {{- end }}
 
 {{- define "placement-ac.rules.job-viewer-namespace" -}}
