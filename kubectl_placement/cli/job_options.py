@@ -54,9 +54,9 @@ STORY_KINDS: Final = (*(kind for kind in EXPLAIN_KINDS if kind != SECRET), EVENT
 OF_A_NAMESPACE: Final = (WORKLOAD, LOCAL_QUEUE, EVENT)
 """Of these, an owner may often list those of one namespace only."""
 JOB_VIEWER: Final = "placement-ac-job-viewer"
-JOB_VIEWER_KINDS: Final = (ADMISSION_CHECK, CLUSTER_QUEUE, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG)
+JOB_VIEWER_KINDS: Final = (ADMISSION_CHECK, CLUSTER_QUEUE, MULTIKUEUE_CLUSTER)
 """The kinds that this ClusterRole lets owners of jobs read."""
-EXPLAIN_NEEDS: Final = (*JOB_VIEWER_KINDS, PLACEMENT, SOURCE.kind, MANAGED_CLUSTER)
+EXPLAIN_NEEDS: Final = (*JOB_VIEWER_KINDS, MULTIKUEUE_CONFIG, PLACEMENT, SOURCE.kind, MANAGED_CLUSTER)
 """Without one of these there is no table of filters and scores."""
 
 

@@ -88,11 +88,16 @@ def test_the_roles_give_what_the_commands_read_and_no_secrets(stage: JobStage) -
         done = stage.run(*words.split())
         assert done.exit_code == 0, done.output
     answers = asked(stage.hub.journal)
-    assert {
-        (verb, resource) for verb, resource, _, status in answers if status in (200, 404)
-    } == granted() | {("get", "clusterprofiles.multicluster.x-k8s.io")}
     assert [one for one in answers if one[3] == 403] == []
     assert {namespace for _, _, namespace, _ in answers} == {TEAM, "", "kueue-system"}
+    for words in ("job train", "jobs"):
+        done = stage.run(*words.split(), "-n", TEAM)
+        assert (done.exit_code, "placement-ac-job-viewer" in done.output) == (0, False), done.output
+    answers = asked(stage.hub.journal)
+    assert {(verb, resource) for verb, resource, _, status in answers if status in (200, 404)} == {
+        ("get", "clusterprofiles.multicluster.x-k8s.io"),
+        *(right for right in granted() if right[0] != "watch"),  # for --watch
+    }
     assert [one for one in (*answers, *asked(stage.fleet.hubs["a"].journal)) if "secrets" in one[1]] == []
 
 

@@ -262,7 +262,10 @@ the first everywhere, the second in the namespaces of their jobs. No Secrets. */
 {{- define "placement-ac.rules.job-viewer" -}}
 - apiGroups: [kueue.x-k8s.io]
   resources: [multikueueclusters]
-  verbs: [get]
+  verbs: [get, list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [admissionchecks, clusterqueues]
+  verbs: [list, watch]
 - apiGroups: [cluster.open-cluster-management.io]
   resources: [managedclusters]
   verbs: [get]
@@ -278,10 +281,13 @@ the first everywhere, the second in the namespaces of their jobs. No Secrets. */
 {{- define "placement-ac.rules.job-viewer-namespace" -}}
 - apiGroups: [kueue.x-k8s.io]
   resources: [workloads]
-  verbs: [get, list]
+  verbs: [get, list, watch]
+- apiGroups: [kueue.x-k8s.io]
+  resources: [localqueues]
+  verbs: [list, watch]
 - apiGroups: [""]
   resources: [events]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
 
 {{/* For admins, not for the controller: who announces the maintenance of a cluster, to be bound by an admin. */}}
