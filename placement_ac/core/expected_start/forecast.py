@@ -28,8 +28,7 @@ def forecast(
     `history`: the runs that have ended; `hub`: None if the hub's queues are not known; `wanted`: only of
     these jobs (None: of all).
     """
-    prepared = prepare(placements, history, hub, now)
-    yield
+    prepared = yield from prepare(placements, history, hub, now)
     found = dict((yield from expected_starts(prepared.world, wanted)))
     short = sorted("/".join(queue) for queue in prepared.without_run_times)
     for uid, start in found.items():

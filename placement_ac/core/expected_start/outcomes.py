@@ -17,7 +17,7 @@ RESULTS: Final[tuple[Result, ...]] = ("held", "early", "late", "unknown")
 
 
 class Forecast(NamedTuple):
-    """What was said first of a job, and when."""
+    """The first forecast of a job, and when it was given."""
 
     given: datetime
     expected: ExpectedStart

@@ -15,7 +15,7 @@ from zlib import crc32
 from placement_ac.core.expected_start.model import Order, PoolKey, SimulatedJob, World
 from placement_ac.core.expected_start.pool import Pool, Taken
 
-EVENTS_AT_ONCE: Final = 200
+EVENTS_AT_ONCE: Final = 50
 """A simulation can be left after so many: they take one to three milliseconds."""
 EVENTS_MOST: Final = 10_000
 """A run ends after so many; who has not started by then starts later than can be said."""

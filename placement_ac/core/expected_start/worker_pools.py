@@ -1,7 +1,7 @@
 """
 The quota of the workers' ClusterQueues for which this hub's jobs wait, and why it cannot be foretold.
 
-Pure. What others hold there is left out of the quota: nobody knows when they end.
+Pure. The part that others hold there is left out of the quota: nobody knows when they end.
 """
 
 from collections import Counter, defaultdict

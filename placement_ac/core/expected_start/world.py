@@ -5,7 +5,7 @@ Pure. Nothing is guessed: of a job whose future depends on something that is not
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -40,6 +40,8 @@ from placement_ac.core.plan.nomination import eligible_clusters
 from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
 
+JOBS_AT_ONCE: Final = 20
+"""So many are looked at before others have their turn."""
 WAITING_MOST: Final = 2000
 """So many jobs that wait are simulated, in the order of their queue."""
 HEADROOM: Final = "Headroom"
@@ -78,9 +80,14 @@ class Prepared:
 
 def prepare(
     placements: Sequence[PlacementInputs], history: Iterable[Run], hub: HubQueues | None, now: datetime
-) -> Prepared:
-    """Return the world of all jobs of these Placements. `hub`: None if the hub's queues are not known."""
-    return _Builder(placements, list(history), hub, now).build()
+) -> Generator[None, None, Prepared]:
+    """Return the world of all jobs of these Placements; yield after each few milliseconds.
+
+    `hub`: None if the hub's queues are not known.
+    """
+    builder = _Builder(placements, list(history), hub, now)
+    yield
+    return (yield from builder.build())
 
 
 class _Case(NamedTuple):
@@ -119,14 +126,17 @@ class _Builder:
         self._paused = {of.snapshot.name: keeps_objects(judge(of.snapshot, of.targets)) for of in placements}
         self._pools = self._worker_pools(placements, workloads)
         self._hub_pools = self._pools_of_hub(workloads)
+        self._empty: dict[PoolKey, Pool] = {}
         self._ranked: dict[object, tuple[tuple[str, ...], str]] = {}
         self._policy = placements[0].snapshot.policy if placements else None
 
-    def build(self) -> Prepared:
+    def build(self) -> Generator[None, None, Prepared]:
         jobs: list[SimulatedJob] = []
         unknown: dict[str, str] = {}
         waiting = 0
-        for case in self._cases:
+        for number, case in enumerate(self._cases):
+            if number % JOBS_AT_ONCE == 0:
+                yield
             workload = case.workload
             if not workload.cluster and (why := self._objection(case)):
                 unknown[workload.meta.uid] = why
@@ -229,7 +239,7 @@ class _Builder:
         """Return the pools of a queue that are large enough for a job."""
         keys = dict.fromkeys(key for (_, other), key in self._pools.pool_of.items() if other == queue)
         good = (key for key in keys if key not in self._pools.objections)
-        return tuple(key for key in good if Pool(self._pools.specs[key]).holds(asked))
+        return tuple(key for key in good if self._holds(key, asked))
 
     def _waits_in(self, case: _Case) -> Iterator[tuple[PoolKey, Order]]:
         """Yield the pools where it waits, with its place there: that of its copy, by when it was made."""
@@ -295,8 +305,7 @@ class _Builder:
             return why
         if facts.preempts and workload.priority < self._highest:
             return PREEMPTION.format(queue=queue)
-        fits = Pool(self._hub_pools["", facts.cluster_queue]).holds(workload.job.requests)
-        return "" if fits else TOO_LARGE
+        return "" if self._holds(("", facts.cluster_queue), workload.job.requests) else TOO_LARGE
 
     def _of_clusters(self, case: _Case) -> str:
         workload, queue = case.workload, queue_of(case.workload)
@@ -316,8 +325,14 @@ class _Builder:
         for cluster, name in keys:
             if (cluster, name) in self._pools.preempting and workload.priority < self._highest:
                 return PREEMPTION.format(queue=f"ClusterQueue {name} of cluster {cluster}")
-        specs = (self._pools.specs[key] for key in (*keys, *self._candidates(case)))
-        return "" if any(Pool(spec).holds(workload.job.requests) for spec in specs) else TOO_LARGE
+        every = (*keys, *self._candidates(case))
+        return "" if any(self._holds(key, workload.job.requests) for key in every) else TOO_LARGE
+
+    def _holds(self, key: PoolKey, asked: Asked) -> bool:
+        """Whether a ClusterQueue could ever have room for a job."""
+        if key not in self._empty:
+            self._empty[key] = Pool(self._pools.specs[key] if key[0] else self._hub_pools[key])
+        return self._empty[key].holds(asked)
 
 
 def order_of(workload: Workload, now: datetime) -> Order:
