@@ -214,6 +214,7 @@ def test_the_roles_follow_the_values() -> None:
     assert {*roles} == {
         ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-give-up"), ("", "-viewer"), ("", "-drain"),
         ("", "-job-viewer"), ("", "-job-viewer-namespace"),
+        ("leases", "-capacity"), ("leases", "-capacity-viewer"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),
         ("kueue", "-probe"), ("kueue", "-provisioning"), ("kueue", "-worker-setup"), ("leases", "-lease"),
         ("team-a", "-placements"),
