@@ -1,5 +1,5 @@
 """
-What `capacity` reads of the hub beside the published numbers: settings and workers.
+Reads of the hub for `capacity`, beside the published numbers: settings and workers.
 
 Imported only when it is needed: it takes a third of the time of the command.
 """

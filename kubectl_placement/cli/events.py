@@ -30,7 +30,7 @@ from placement_ac.kube.client import Client
 UNKNOWN: Final = "<unknown>"
 
 
-@click.command("events", cls=JobCommand, epilog="Example:  kubectl placement events train")
+@click.command("events", cls=JobCommand, epilog="Example:  placement-ac events train")
 @click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
 @click.option("--types", default="", metavar="TYPE,…", help="Only Normal, or only Warning.  [default: all]")
 @job_options

@@ -31,7 +31,7 @@ class ExecCommand(JobCommand):
         return super().parse_args(ctx, args[:place])
 
 
-@click.command("exec", cls=ExecCommand, epilog="Example:  kubectl placement exec -it train -- nvidia-smi")
+@click.command("exec", cls=ExecCommand, epilog="Example:  placement-ac exec -it train -- nvidia-smi")
 @click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME -- COMMAND [ARGS…]")
 @click.option("-c", "--container", default="", metavar="NAME", help="The container.  [default: as with logs]")
 @click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the command.")

@@ -28,7 +28,7 @@ TYPES: Final = ("pods", "pod", "po")
 UNKNOWN: Final = "<unknown>"
 
 
-@click.command("get", cls=JobCommand, epilog="Example:  kubectl placement get pods train")
+@click.command("get", cls=JobCommand, epilog="Example:  placement-ac get pods train")
 @click.argument("type_", metavar="pods", type=click.Choice(TYPES, case_sensitive=False))
 @click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
 @job_options

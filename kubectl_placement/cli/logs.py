@@ -59,7 +59,7 @@ def _seconds(value: str) -> int:
 @click.command(
     "logs",
     cls=JobCommand,
-    epilog="Example:  kubectl placement logs pytorchjob/train --all-pods -f",
+    epilog="Example:  placement-ac logs pytorchjob/train --all-pods -f",
 )
 @click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job ends, also on another cluster.")

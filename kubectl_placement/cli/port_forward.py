@@ -17,9 +17,7 @@ from kubectl_placement.cli.job_access import (
 from placement_ac.core.api.fields import name_of
 
 
-@click.command(
-    "port-forward", cls=JobCommand, epilog="Example:  kubectl placement port-forward train 8265:8265"
-)
+@click.command("port-forward", cls=JobCommand, epilog="Example:  placement-ac port-forward train 8265:8265")
 @click.argument("job")
 @click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE…")
 @click.option(

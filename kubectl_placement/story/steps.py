@@ -1,5 +1,5 @@
 """
-What happened to a job, in order: from its Workload's conditions and checks, and from the events on it. Pure.
+The events of a job, in order: from its Workload's conditions and checks, and from the events on it. Pure.
 
 Events are kept for an hour; they tell of earlier tries, which conditions forget.
 """

@@ -102,7 +102,7 @@ def test_the_roles_give_what_the_commands_read_and_no_secrets(stage: JobStage) -
 
 
 def publish_capacity(stage: JobStage) -> None:
-    """What a controller has published: the sums of a cluster, and its queues."""
+    """The capacity that a controller has published: the sums of a cluster, and its queues."""
     texts = documents(CapacityReport((ClusterCapacity("a", read_at=datetime.now(UTC)),)))
     for name, text in zip((CAPACITY_NAME, CAPACITY_QUEUES_NAME), texts, strict=True):
         body = {"metadata": {"name": name}, "data": {CAPACITY_KEY: text}}
