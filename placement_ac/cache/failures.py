@@ -25,11 +25,11 @@ def with_failures(
     listed: Mapping[str, KueueObject],
     workloads: Collection[Workload],
     now: datetime,
-    mended_after: float,
+    recovered_after: float,
 ) -> FleetState:
     """Return the fleet with the clusters that are quarantined, and those that jobs avoid.
 
-    `listed`: managed cluster → its MultiKueueCluster; `mended_after`: for how long a job must be well on a
+    `listed`: managed cluster → its MultiKueueCluster; `recovered_after`: for how long a job must be well on a
     quarantined cluster, in seconds.
     """
     if memory is None:
@@ -37,15 +37,15 @@ def with_failures(
     cluster_of = {worker.meta.name: cluster for cluster, worker in listed.items()}
     connected = {cluster: worker for cluster, worker in listed.items() if worker.active}
     failing = _by_cluster(memory.failing(now), cluster_of)
-    well = timedelta(seconds=mended_after)
-    mended = {
+    well = timedelta(seconds=recovered_after)
+    recovered = {
         cluster
         for workload in workloads
         if (cluster := cluster_of.get(workload.cluster, "")) in failing
         and (since := workload.placed_since)
         and failing[cluster].last < since <= now - well
     }
-    found = quarantines(connected, failing, mended)
+    found = quarantines(connected, failing, recovered)
     judged = (w for w in workloads if w.has_quota and (not w.cluster or w.movable))
     avoided = {w.meta.uid: _by_cluster(memory.avoided(w.same_job, now), cluster_of) for w in judged}
     return replace(

@@ -12,7 +12,7 @@ from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import SCORES_NAME
 from placement_ac.core.api.objects import Placement
 from placement_ac.core.inputs.queue_facts import Queue
-from placement_ac.core.inputs.score_reports import Contest, ScoreInputs, ScorePolicy
+from placement_ac.core.inputs.score_reports import ScoreChoice, ScoreInputs, ScorePolicy
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.score_reports.planning import counting, is_taken
 
@@ -52,7 +52,7 @@ class ScoreReports:
         memory = self._tables.failures
         return min((memory.reliability(now, workers) if memory else {}).values(), default=None)
 
-    def contests(self, cluster: str, now: datetime) -> Iterator[Contest]:
+    def score_choices(self, cluster: str, now: datetime) -> Iterator[ScoreChoice]:
         """Yield what the Placements choose between that may use a score of the cluster."""
         tables = self._tables
         for placement in self._users(cluster):
@@ -62,7 +62,7 @@ class ScoreReports:
                 score = prioritizer.score_name
                 if prioritizer.resource_name == SCORES_NAME and prioritizer.weight > 0:
                     known = {name: scores[score] for name, scores in values.items() if score in scores}
-                    yield Contest(
+                    yield ScoreChoice(
                         score,
                         {name: value for name, value in known.items() if name in selected},
                         {name: value for name, value in known.items() if name not in selected},

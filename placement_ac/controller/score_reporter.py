@@ -112,7 +112,9 @@ class ScoreReporter:
             log.log(level, "an AddOnPlacementScore of our name is somebody else's", cluster=key.name)
         elif self._logged.ended((key.name, "taken")):
             log.info("the AddOnPlacementScore is no longer somebody else's", cluster=key.name)
-        return plan_scores(inputs, self._history, lambda: self._cache.scores.contests(key.name, inputs.now))
+        return plan_scores(
+            inputs, self._history, lambda: self._cache.scores.score_choices(key.name, inputs.now)
+        )
 
     async def _write(self, key: Key, plan: ScorePlan) -> None:
         await self._writer.execute(plan.phases, context=WriteContext(Flow(key, key.name)))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from placement_ac.core.api import decode
-from placement_ac.core.inputs.score_reports import Contest, ScoreInputs, ScorePolicy
+from placement_ac.core.inputs.score_reports import ScoreChoice, ScoreInputs, ScorePolicy
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.diff import Apply, SetStatus
 from placement_ac.core.score_reports.history import ScoreHistory
@@ -75,7 +75,7 @@ class VirtualScores:
         for _ in range(3):
             before = self.objects.get(cluster)
             plan = plan_scores(
-                inputs(cluster, self.now, before, policy=self.policy), self.history, self._contests
+                inputs(cluster, self.now, before, policy=self.policy), self.history, self._score_choices
             )
             after = write(plan, before)
             if after is None or after == before:
@@ -101,10 +101,10 @@ class VirtualScores:
             if each:
                 each()
 
-    def _contests(self) -> list[Contest]:
+    def _score_choices(self) -> list[ScoreChoice]:
         known = {name: value for name in self.objects if (value := self.value(name)) is not None}
         selected = {name: value for name, value in known.items() if name in self.selected}
-        return [Contest(self.score, selected, {n: v for n, v in known.items() if n not in selected})]
+        return [ScoreChoice(self.score, selected, {n: v for n, v in known.items() if n not in selected})]
 
 
 def with_policy(**changes: Any) -> ScorePolicy:

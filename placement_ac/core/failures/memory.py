@@ -41,7 +41,7 @@ class Failing(NamedTuple):
     retry_at: datetime
     """When one job may try it."""
     last: datetime
-    """When the last job failed there. A job that was placed later and is well shows that it is mended."""
+    """When the last job failed there. A job that was placed later and is well shows that it has recovered."""
 
 
 class _Known(NamedTuple):

@@ -23,18 +23,18 @@ class Quarantine(NamedTuple):
 
     why: str
     retry_at: datetime | None = None
-    """When one job may try it, and shows whether it is mended; None: an admin takes it back."""
+    """When one job may try it, and shows whether it has recovered; None: an admin takes it back."""
 
 
 def quarantines(
-    workers: Mapping[str, KueueObject], failing: Mapping[str, Failing], mended: Collection[str] = ()
+    workers: Mapping[str, KueueObject], failing: Mapping[str, Failing], recovered: Collection[str] = ()
 ) -> dict[str, Quarantine]:
     """Return the quarantined ones of the connected `workers`: cluster → its MultiKueueCluster.
 
-    `mended`: those of `failing` where a job that came later is well.
+    `recovered`: those of `failing` where a job that came later is well.
     """
     words = {cluster: _word(worker) for cluster, worker in workers.items()}
-    own = [name for name in workers if name in failing and name not in mended and words[name] != "false"]
+    own = [name for name in workers if name in failing and name not in recovered and words[name] != "false"]
     own = own if len(own) <= QUARANTINED_MOST * len(workers) else []
     found = {cluster: Quarantine(_why(failing[cluster]), failing[cluster].retry_at) for cluster in own}
     return found | {cluster: Quarantine(BY_ADMIN) for cluster, word in words.items() if word == "true"}

@@ -61,7 +61,7 @@ class WorkerReading:
     """Why its nodes are not known."""
 
 
-class Contest(NamedTuple):
+class ScoreChoice(NamedTuple):
     """A score by which a Placement chooses: the clusters that it has selected, and all others."""
 
     score: str

@@ -167,14 +167,14 @@ class PlacementPolicy:
     """Whether clusters are probed before they are listed."""
 
     @property
-    def judges_jobs(self) -> bool:
+    def compares_clusters(self) -> bool:
         """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
         return self.dispatcher or self.moves is not None
 
     @property
     def reads_jobs(self) -> bool:
         """Whether the annotations of jobs matter."""
-        return self.judges_jobs or self.give_up
+        return self.compares_clusters or self.give_up
 
 
 class SinceKind(StrEnum):

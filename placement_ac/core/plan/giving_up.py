@@ -43,10 +43,11 @@ def give_ups(snapshot: Snapshot, targets: TargetClusters, unfit: Mapping[str, st
     given: list[tuple[Workload, str]] = []
     ask: dict[str, None] = {}
     waits: list[float] = []
-    held_back = targets.drain.held_back
+    left_copy = {workload.meta.uid for step in targets.drain.releases for workload in step.make_ready}
+    may_run = left_copy.union(targets.drain.held_back)
     for workload in targets.workloads.undecided:
         seconds = patience(workload.job)
-        if seconds is None or workload.meta.uid in held_back or not _waits(snapshot, workload):
+        if seconds is None or workload.meta.uid in may_run or not _waits(snapshot, workload):
             continue
         left = seconds - _waited(snapshot, workload)
         if left > 0:

@@ -83,7 +83,7 @@ def _trying(snapshot: Snapshot, targets: TargetClusters) -> Iterator[tuple[str, 
 
 
 def _left(snapshot: Snapshot, targets: TargetClusters) -> Iterator[float]:
-    """Yield the seconds until one job may try a quarantined cluster, or has shown that it is mended."""
+    """Yield the seconds until one job may try a quarantined cluster, or has shown that it has recovered."""
     for cluster, retry_at in snapshot.fleet.retry_at.items():
         placed = [
             job.placed_since for job in targets.workloads.running.get(targets.listed.get(cluster, ""), ())

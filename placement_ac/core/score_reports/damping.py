@@ -7,7 +7,7 @@ by the step for as long: so noise changes no decision, however near the clusters
 
 from collections.abc import Iterable, Mapping
 
-from placement_ac.core.inputs.score_reports import Contest
+from placement_ac.core.inputs.score_reports import ScoreChoice
 from placement_ac.core.score_reports.history import ScoreHistory
 
 
@@ -30,7 +30,7 @@ def bounded_scores(
     cluster: str,
     published: Mapping[str, int],
     changed: Mapping[str, int],
-    contests: Iterable[Contest],
+    score_choices: Iterable[ScoreChoice],
     history: ScoreHistory,
     step: int,
 ) -> dict[str, int]:
@@ -41,7 +41,7 @@ def bounded_scores(
         return better is not None and worse is not None and better.least >= worse.largest + step
 
     bounded = dict(changed)
-    for score, selected, others in contests:
+    for score, selected, others in score_choices:
         before, value = published.get(score), bounded.get(score)
         if before is None or value is None:
             continue

@@ -20,12 +20,12 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.fields import format_time
 from placement_ac.core.api.objects import Scores
-from placement_ac.core.inputs.score_reports import Contest, ScoreInputs, ScorePolicy
+from placement_ac.core.inputs.score_reports import ScoreChoice, ScoreInputs, ScorePolicy
 from placement_ac.core.plan.diff import Apply, Phase, SetStatus, body_of, is_same
 from placement_ac.core.score_reports.damping import bounded_scores, changed_scores
 from placement_ac.core.score_reports.history import ScoreHistory
 
-Contests = Callable[[], Iterable[Contest]]
+ScoreChoices = Callable[[], Iterable[ScoreChoice]]
 """Returns what Placements choose between; called only when a score is to change."""
 _NO_SCORES: Final[Mapping[str, int]] = {}
 
@@ -41,7 +41,7 @@ class ScorePlan:
     """Seconds until it may be written; None: a reading comes first."""
 
 
-def plan_scores(inputs: ScoreInputs, history: ScoreHistory, contests: Contests) -> ScorePlan:
+def plan_scores(inputs: ScoreInputs, history: ScoreHistory, score_choices: ScoreChoices) -> ScorePlan:
     """Return the write that reports the last reading of a cluster."""
     latest, scores = history.last(inputs.cluster), inputs.observed
     if not inputs.needed or not latest or is_taken(scores):
@@ -54,7 +54,7 @@ def plan_scores(inputs: ScoreInputs, history: ScoreHistory, contests: Contests) 
     published = counting(scores, inputs.now)
     changed = changed_scores(inputs.cluster, published, history, policy.step)
     if changed:
-        changed = bounded_scores(inputs.cluster, published, changed, contests(), history, policy.step)
+        changed = bounded_scores(inputs.cluster, published, changed, score_choices(), history, policy.step)
     values = {name: changed.get(name, published.get(name, 0)) for name in latest}
     if values == published and not _is_due(scores, inputs):
         return ScorePlan()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.core.api.constants import MOVED_FROM
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import format_time
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, WorkerCopies
@@ -64,6 +65,14 @@ def answer_to(
 ) -> Plan:
     seen = decided_inputs(ranked("ab"), *jobs, policy=policy)
     return plan(replace(seen, fleet=replace(seen.fleet, worker_copies=copies or {})))
+
+
+@pytest.mark.parametrize("state", ["Pending", "Ready"])
+def test_a_job_that_has_left_a_copy_is_recorded_there_and_does_not_give_up(state: str) -> None:
+    left = f"due to: {MOVED_FROM.format('a')} b has room and is better; move 1 of 12 in this hour"
+    job = waiting(conditions=[("Evicted", "False", "AdmissionCheck", left, 125)], minutes=200, check=state)
+    assert given_up(answer_to(job, copies=NOWHERE)) != {}
+    assert given_up(answer_to(job, copies=NOWHERE | {"p-a": HAS_QUOTA})) == {}
 
 
 def given_up(answer: Plan) -> dict[str, str]:
