@@ -13,7 +13,7 @@ from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.fact_questions import workloads_on
+from placement_ac.core.plan.fact_questions import has_answered, workloads_on
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -26,6 +26,8 @@ ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
 QUEUES: Final = "queues"
+ANSWERS_SECONDS: Final = 0.25
+"""Answers for which nothing waits are taken in together: one plan for all workers, not one for each."""
 READING: Final = {
     "copies": ("cannot read a cluster's copies", "reading a cluster's copies works again"),
     "queues": ("cannot read a cluster's queues", "reading a cluster's queues works again"),
@@ -64,7 +66,9 @@ class BackgroundQueries:
             names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
             for name, then in workloads_on(snapshot, names).items():
                 cluster = snapshot.objects.clusters[name]
-                self._start((key, (QUEUES, name)), self._query_queues(key, cluster, then, self._read_queues))
+                late = ANSWERS_SECONDS if has_answered(snapshot, name) else 0.0
+                work = self._query_queues(key, cluster, then, self._read_queues, late)
+                self._start((key, (QUEUES, name)), work)
         checks = [check.meta.name for check in (*snapshot.checks.ours, *snapshot.checks.multikueue)]
         if self._probe:
             for request in wanted.probe_requests:
@@ -110,7 +114,7 @@ class BackgroundQueries:
         self._add_after(key, 0.0)
 
     async def _query_queues(
-        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues
+        self, key: Key, cluster: KueueObject, then: WorkloadsThere, read_queues: ReadQueues, late: float
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
         queues = replace(await read_queues(cluster), then=then)
@@ -118,7 +122,7 @@ class BackgroundQueries:
             queues = replace(queues, queues=before[name][1].queues)  # a CapacityProvider's sum stays
         self._log_problem("queues", name, queues.problem)
         self._states.of(key).queues[name] = began, queues
-        self._add_after(key, 0.0)
+        self._add_after(key, late)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:
         """Log a problem once while it stays the same, and once more when it is over."""

@@ -46,22 +46,26 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
 
 def is_awaited(snapshot: Snapshot, name: str) -> bool:
     """Whether a worker has not answered lately, and its answer is worth a short wait."""
-    return not _has_answered(snapshot, name) and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+    return not has_answered(snapshot, name) and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
 
 
-def fact_questions(snapshot: Snapshot, names: Collection[str]) -> FactQuestions:
-    """Return which of these MultiKueueClusters are to be asked now, and when to look again."""
-    ask, lasting, waits = [], [], []
-    for name in sorted(names):
-        if not _has_answered(snapshot, name):
-            ask.append(name)
-            lasting.append(_since(name))
-            waits.append(FACTS_WAIT_SECONDS - snapshot.age(lasting[-1]))
-        elif (age := snapshot.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
-            ask.append(name)
-        else:
-            waits.append(FACTS_AGAIN_SECONDS - age)
-    return FactQuestions(tuple(ask), frozenset(lasting), soonest([left for left in waits if left > 0]))
+def fact_questions(snapshot: Snapshot, names: Collection[str], *, waits: bool = True) -> FactQuestions:
+    """Return which of these MultiKueueClusters are to be asked now, and when to look again.
+
+    `waits`: whether a Workload waits for what they know. If not, those that are due are asked together, once
+    one has been due for as long again: so one plan takes in the answers of all.
+    """
+    unknown = [name for name in names if not has_answered(snapshot, name)]
+    ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
+    again = FACTS_AGAIN_SECONDS * (1 if waits else 2)
+    is_time = bool(unknown) or max(ages.values(), default=0.0) >= again
+    due = [name for name, age in ages.items() if is_time and age >= FACTS_AGAIN_SECONDS]
+    lasting = frozenset(map(_since, unknown))
+    left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
+    left += [again - age for name, age in ages.items() if name not in due]
+    return FactQuestions(
+        tuple(sorted([*unknown, *due])), lasting, soonest([seconds for seconds in left if seconds > 0])
+    )
 
 
 def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
@@ -75,7 +79,8 @@ def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, Worklo
     return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name])) for name in names}
 
 
-def _has_answered(snapshot: Snapshot, name: str) -> bool:
+def has_answered(snapshot: Snapshot, name: str) -> bool:
+    """Return whether a worker has answered lately, so that nothing waits for its next answer."""
     facts = snapshot.fleet.queue_facts.get(name)
     return facts is not None and facts.is_fresh
 
