@@ -1,8 +1,9 @@
 """
 The mode with moves: movable jobs, clusters that fail every job, and scores that the controller reports.
 
-broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. OCM selects the clusters
-with the best `gpuFree`, as the controller has reported it.
+broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. outage: most clusters of
+a Placement are tainted at once. OCM selects the clusters with the best `gpuFree`, as the controller has
+reported it. Some jobs fail wherever they run, and owners submit failed jobs again.
 """
 
 import asyncio
@@ -13,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, PLACEMENT_SCORE, SCORES_NAME, Kind
-from placement_ac.core.api.objects import Scores
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.score_reports.planning import counting
 from placement_ac.core.score_reports.values import GPU_FREE
-from tests.day.trace import DAY, GPUS, HOUR, QUEUES, Job, Trouble
+from tests.day.trace import CANDIDATES, DAY, GPUS, HOUR, PLACEMENTS, QUEUES, Job, Trouble
 from tests.support.builders import Raw, an
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
@@ -27,6 +27,7 @@ from tests.support.virtual.hub import checks_of
 from tests.support.virtual.workloads import NAMESPACE
 
 if TYPE_CHECKING:
+    from placement_ac.core.api.objects import Scores
     from tests.day.world import World
 
 FAILS_SECONDS: Final = 20.0
@@ -37,6 +38,8 @@ ATTEMPTS: Final = 4
 """How often an owner submits a job that fails everywhere."""
 LONGEST_SECONDS: Final = 2 * HOUR
 """docs/rebalancing.md: the longest time until a job may try a cluster again."""
+LOST_AT_ONCE: Final = 5
+"""How many candidates of a Placement an outage takes away: two are left."""
 EXPIRY_SECONDS: Final = 30.0
 """How often OCM looks for scores that have expired."""
 MEMORY: Final = "memory"
@@ -53,8 +56,8 @@ class MovingFleet:
         """Cluster that fails each job → until when, in seconds of the day."""
         self.mended: dict[str, float] = {}
         """Cluster → when it was mended last."""
-        self._scores: dict[str, Scores] = {}
-        """Cluster → the scores that the controller has reported last."""
+        self._reported: dict[str, Scores] = {}
+        """Cluster → the scores on the hub."""
         self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
         self._hub.listeners.append(self._witness)
         self._make_queues()
@@ -71,7 +74,7 @@ class MovingFleet:
             self._hub.put(local)
 
     def happen(self, item: Trouble) -> None:
-        (self._break if item.what == "broken" else self._shrink)(item)
+        {"broken": self._break, "smaller": self._shrink, "outage": self._lose_most}[item.what](item)
 
     def _break(self, item: Trouble) -> None:
         until = self._world.now + item.seconds
@@ -86,6 +89,20 @@ class MovingFleet:
     def _shrink(self, item: Trouble) -> None:
         self._resize(item.whom, GPUS[item.whom] // 2)
         self._kueue.later(item.seconds, partial(self._resize, item.whom, GPUS[item.whom]))
+
+    def _lose_most(self, item: Trouble) -> None:
+        """OCM selects most candidates of a Placement no more, until they are back."""
+        reason, lost = f"outage {item.at}", CANDIDATES[item.whom][:LOST_AT_ONCE]
+
+        def change(*, over: bool) -> None:
+            for cluster in lost:
+                tainted = self._world.sites[cluster].tainted
+                (tainted.discard if over else tainted.add)(reason)
+            for placement in PLACEMENTS:
+                self._world.decide(placement)
+
+        change(over=False)
+        self._kueue.later(item.seconds, partial(change, over=True))
 
     def _resize(self, cluster: str, gpus: int) -> None:
         self._kueue.workers[cluster].slots = gpus
@@ -125,20 +142,18 @@ class MovingFleet:
     def score(self, cluster: str) -> int:
         """Return the score that counts for OCM now."""
         now = datetime.fromtimestamp(self._kueue.now, UTC)
-        return counting(self._scores.get(cluster), now).get(GPU_FREE, 0)
+        return counting(self._reported.get(cluster), now).get(GPU_FREE, 0)
 
     def _witness(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == PLACEMENT_SCORE and raw["metadata"]["name"] == SCORES_NAME:
             cluster = raw["metadata"]["namespace"]
-            if what == "remove":
-                self._scores.pop(cluster, None)
-            else:
-                self._scores[cluster] = decode.scores(raw)
+            self._reported[cluster] = decode.scores(raw)
             self._kueue.later(0.1, partial(self._world.decide_all, cluster))
 
     def _scores_expire(self) -> None:
         self._kueue.later(EXPIRY_SECONDS, self._scores_expire)
-        self._world.decide_every()
+        for placement in PLACEMENTS:
+            self._world.decide(placement)
 
     def queue_facts(self, cluster: str) -> WorkerFacts:
         """Return what a worker that answers says of its queues."""

@@ -173,7 +173,8 @@ class World:
         """Start the controller, in the running loop."""
         read_queues = self._read_queues if self.settings.dispatcher else None
         self.controller = self._begin(read_queues=read_queues)
-        self.decide_every()
+        for name in PLACEMENTS:
+            self.decide(name)
 
     def name_of(self, placement: str, cluster: str) -> str:
         """Return the name of a cluster's MultiKueueCluster."""
@@ -344,12 +345,12 @@ class World:
 
     def _edit(self, item: Trouble) -> None:
         self.fewer[item.whom] += 1
-        self._decide(item.whom, edited=True)
+        self.decide(item.whom, edited=True)
         self.kueue.later(item.seconds, partial(self._edit_back, item.whom))
 
     def _edit_back(self, placement: str) -> None:
         self.fewer[placement] -= 1
-        self._decide(placement, edited=True)
+        self.decide(placement, edited=True)
 
     def _change(self, item: Trouble, reasons: set[str], effect: Callable[[str], None]) -> None:
         """Add a reason for some seconds, each time with its effect."""
@@ -368,13 +369,9 @@ class World:
     def decide_all(self, cluster: str) -> None:
         for placement in PLACEMENTS:
             if cluster in CANDIDATES[placement]:
-                self._decide(placement)
+                self.decide(placement)
 
-    def decide_every(self) -> None:
-        for placement in PLACEMENTS:
-            self._decide(placement)
-
-    def _decide(self, placement: str, *, edited: bool = False) -> None:
+    def decide(self, placement: str, *, edited: bool = False) -> None:
         """Let OCM decide: the best that have no taint, by name and without scores, as OCM writes them."""
         able = [name for name in CANDIDATES[placement] if not self.sites[name].tainted]
         best = sorted(able, key=lambda name: (-self._score(name), name))
