@@ -19,7 +19,7 @@ from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.score_reports.planning import counting
 from placement_ac.core.score_reports.values import GPU_FREE
-from tests.day.trace import CANDIDATES, DAY, GPUS, HOUR, PLACEMENTS, QUEUES, Job, Trouble
+from tests.day.trace import CANDIDATES, DAY, GPUS, HOUR, QUEUES, Job, Trouble
 from tests.support.builders import Raw, an
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
@@ -56,8 +56,8 @@ class MovingFleet:
         """Cluster that fails each job → until when, in seconds of the day."""
         self.mended: dict[str, float] = {}
         """Cluster → when it was mended last."""
-        self._reported: dict[str, Scores] = {}
-        """Cluster → the scores on the hub."""
+        self._scores: dict[str, Scores] = {}
+        """Cluster → the scores that the controller has reported last."""
         self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
         self._hub.listeners.append(self._witness)
         self._make_queues()
@@ -98,8 +98,7 @@ class MovingFleet:
             for cluster in lost:
                 tainted = self._world.sites[cluster].tainted
                 (tainted.discard if over else tainted.add)(reason)
-            for placement in PLACEMENTS:
-                self._world.decide(placement)
+            self._world.decide_every()
 
         change(over=False)
         self._kueue.later(item.seconds, partial(change, over=True))
@@ -142,18 +141,20 @@ class MovingFleet:
     def score(self, cluster: str) -> int:
         """Return the score that counts for OCM now."""
         now = datetime.fromtimestamp(self._kueue.now, UTC)
-        return counting(self._reported.get(cluster), now).get(GPU_FREE, 0)
+        return counting(self._scores.get(cluster), now).get(GPU_FREE, 0)
 
     def _witness(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == PLACEMENT_SCORE and raw["metadata"]["name"] == SCORES_NAME:
             cluster = raw["metadata"]["namespace"]
-            self._reported[cluster] = decode.scores(raw)
+            if what == "remove":
+                self._scores.pop(cluster, None)
+            else:
+                self._scores[cluster] = decode.scores(raw)
             self._kueue.later(0.1, partial(self._world.decide_all, cluster))
 
     def _scores_expire(self) -> None:
         self._kueue.later(EXPIRY_SECONDS, self._scores_expire)
-        for placement in PLACEMENTS:
-            self._world.decide(placement)
+        self._world.decide_every()
 
     def queue_facts(self, cluster: str) -> WorkerFacts:
         """Return what a worker that answers says of its queues."""

@@ -26,7 +26,7 @@ HERE: Final = "a100-eu-1"
 
 
 def job(number: int, at: float, gpus: int = 1, lasts: float = 240.0) -> Job:
-    """A job of Placement research; `at` and `lasts` in minutes. Those whose number 3 divides are not movable."""
+    """A job of Placement research; `at` and `lasts` in minutes. Every third one is not movable."""
     return Job(at * MINUTE, f"j{number}", "research", "research", gpus, lasts * MINUTE)
 
 
@@ -82,7 +82,7 @@ def scored(**changed: Any) -> Callable[[Any], Any]:
 
 
 def too_large(*args: Any) -> dict[str, int]:
-    return {name: 150 for name in score_values(*args)}
+    return dict.fromkeys(score_values(*args), 150)
 
 
 score_values = score_reporter.score_values

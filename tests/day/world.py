@@ -84,7 +84,7 @@ MOVES: Final = "moves"
 MORE_TROUBLES: Final[Mapping[str, Mapping[str, Frequency]]] = {BARE: SETUP_TROUBLES, MOVES: MOVES_TROUBLES}
 """The troubles that a mode has besides."""
 NIGHT_HOURS: Final[Mapping[str, float]] = {MOVES: 5.0}
-"""How long `make day` plays on when no jobs and troubles come any more: a quarantine may take four hours to end."""
+"""How long `make day` plays on when nothing happens any more: a quarantine may take four hours to end."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
 KEPT_SECONDS: Final = 120.0
@@ -175,8 +175,7 @@ class World:
         """Start the controller, in the running loop."""
         read_queues = self._read_queues if self.settings.dispatcher else None
         self.controller = self._begin(read_queues=read_queues)
-        for name in PLACEMENTS:
-            self.decide(name)
+        self.decide_every()
 
     def name_of(self, placement: str, cluster: str) -> str:
         """Return the name of a cluster's MultiKueueCluster."""
@@ -347,12 +346,12 @@ class World:
 
     def _edit(self, item: Trouble) -> None:
         self.fewer[item.whom] += 1
-        self.decide(item.whom, edited=True)
+        self._decide(item.whom, edited=True)
         self.kueue.later(item.seconds, partial(self._edit_back, item.whom))
 
     def _edit_back(self, placement: str) -> None:
         self.fewer[placement] -= 1
-        self.decide(placement, edited=True)
+        self._decide(placement, edited=True)
 
     def _change(self, item: Trouble, reasons: set[str], effect: Callable[[str], None]) -> None:
         """Add a reason for some seconds, each time with its effect."""
@@ -371,9 +370,13 @@ class World:
     def decide_all(self, cluster: str) -> None:
         for placement in PLACEMENTS:
             if cluster in CANDIDATES[placement]:
-                self.decide(placement)
+                self._decide(placement)
 
-    def decide(self, placement: str, *, edited: bool = False) -> None:
+    def decide_every(self) -> None:
+        for placement in PLACEMENTS:
+            self._decide(placement)
+
+    def _decide(self, placement: str, *, edited: bool = False) -> None:
         """Let OCM decide: the best that have no taint, by name and without scores, as OCM writes them."""
         able = [name for name in CANDIDATES[placement] if not self.sites[name].tainted]
         best = sorted(able, key=lambda name: (-self._score(name), name))
