@@ -1,9 +1,9 @@
 """
 A day in virtual time: thirty of them, and that each fault is found.
 
-`make day` plays whole days; here are six hours of the afternoon, when the fleet is full. Moves, quarantines and
-scores have a mode of their own. There workers are asked all the time, and an hour takes ten times the CPU of
-another one: so only two are played, and only `make day` waits until a quarantine that no job ends is forgotten.
+`make day` plays whole days; here are six hours of the afternoon, when the fleet is full. Moves, quarantines
+and scores have a mode of their own: workers are asked all the time, so an hour takes ten times the CPU of
+another one. Two are played here, and only `make day` waits until a quarantine that no job ends is forgotten.
 """
 
 import os
