@@ -1,12 +1,13 @@
 """
 Rules about clusters that fail every job: how many they get, that a quarantine holds, and that it ends.
 
-`black-hole` counts the starts on a broken cluster, whatever the controller says. The others go by the
-conditions of the checks: who is quarantined there gets no job but the one that tries it, unless nobody else
-fits.
+`black-hole` counts the starts on a broken cluster of jobs that others fit, whatever the controller says. The
+other rules go by the conditions of the checks: who is quarantined there gets no such job but the one that
+tries it.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from placement_ac.core.failures.memory import KEPT_FOR
@@ -54,10 +55,12 @@ class QuarantineRules:
     def _started(self, name: str, worker: str) -> None:
         cluster = self._world.cluster_of(worker)
         self._last[cluster] = self._world.now
-        self._count(cluster)
         key = self._world.jobs[name].placement, cluster
+        if not (others := self._others_that_fit(name, *key)):
+            return  # the last one that fits is never refused
+        self._count(cluster)
         if quarantined := self._said.quarantined.get(key):
-            self._judge(name, key, quarantined)
+            self._judge(name, key, quarantined, others)
 
     def _count(self, cluster: str) -> None:
         now = self._world.now
@@ -77,13 +80,13 @@ class QuarantineRules:
             )
             self._rules.found("black-hole", f"{message}, and each failed")
 
-    def _judge(self, name: str, key: tuple[str, str], quarantined: Quarantined) -> None:
-        """Judge a job that starts on a quarantined cluster."""
-        now, (placement, cluster) = self._world.now, key
+    def _judge(
+        self, name: str, key: tuple[str, str], quarantined: Quarantined, others: Sequence[str]
+    ) -> None:
+        """Judge a job that starts on a quarantined cluster, and that others fit."""
+        now, cluster = self._world.now, key[1]
         for_so_long = now - quarantined.since
         if for_so_long < LEAVES_SECONDS or self._rules.is_fresh(cluster, LEAVES_SECONDS):
-            return
-        if not (others := self._others_that_fit(name, placement, cluster)):
             return
         tries, tried_by = now > quarantined.retry_at - RACE_SECONDS, self._tries.get(key, "")
         is_tried = tried_by != name and cluster in self._world.kueue.running(tried_by)

@@ -39,7 +39,10 @@ CROWD: Final = tuple(job(n, 5 + n / 60) for n in range(40))
 """Long jobs on all clusters."""
 EMPTIED: Final = (*CROWD, trouble(12, "window", lasts=120))
 """Then one of them is to be emptied, of more jobs than the budget has moves."""
-BLACK_HOLE: Final = (trouble(4, "broken", lasts=60), *(job(n, 5 + n / 2, lasts=3) for n in range(100)))
+BLACK_HOLE: Final = (
+    trouble(4, "broken", lasts=60),
+    *(job(40 + n, 5 + n / 4, lasts=3) for n in range(100)),
+)
 """The first cluster fails each job, and jobs keep coming."""
 TWO_LEFT: Final = ("a100-us-3", "h100-eu-1")
 TO_AND_FRO: Final = (
@@ -53,7 +56,7 @@ TO_AND_FRO: Final = (
 EVENTFUL: Final = (
     *CROWD[:30],
     *BLACK_HOLE[:60],
-    *(replace(one, name=f"j{n}", at=(20 + n) * MINUTE) for n, one in enumerate(CROWD, start=120)),
+    *(job(150 + n, 20 + n, lasts=30) for n in range(40)),
     job(239, 21),
     trouble(12, "window", "a100-eu-2", lasts=90),
     trouble(14, "crash", "leader", 0.3, value=2),
@@ -110,7 +113,7 @@ def also_in_a_mass_loss(fleet: Any, *, in_step: bool, mass_loss: bool) -> Any:
             *(TO_AND_FRO, 70, (MoveHistory, "cooling"), {}, "cooldown"), id="a job is moved twice in an hour"
         ),
         pytest.param(
-            (*EMPTIED, trouble(14, "outage", "research", 30)),
+            (*CROWD, trouble(7.3, "outage", "research", 30)),
             *(25, (planned, "plan_moves"), also_in_a_mass_loss, "held"),
             id="a job is moved while the list is held",
         ),
