@@ -11,7 +11,7 @@ from tests.day.day import Played, play_day
 from tests.day.rules import NAMES
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, a_day
-from tests.day.world import BARE, MODES
+from tests.day.world import MODES, MORE_TROUBLES, NIGHT_HOURS
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     failed = False
     for seed in range(args.seed, args.seed + args.seeds):
         for mode in args.mode or MODES:
-            items = a_day(seed, args.hours, args.begins, bare=mode == BARE)
+            items = a_day(seed, args.hours, args.begins, more=MORE_TROUBLES.get(mode, {}))
             played = _play(mode, seed, items, args.hours, rules)
             if played.finding:
                 failed = True
@@ -49,7 +49,7 @@ def main() -> int:
 
 def _play(mode: str, seed: int, items: tuple[Item, ...], hours: float, rules: list[str]) -> Played:
     began = time.process_time()
-    played = play_day(mode, seed, items, hours * HOUR, rules)
+    played = play_day(mode, seed, items, (hours + NIGHT_HOURS.get(mode, 0.0)) * HOUR, rules)
     took = time.process_time() - began
     result = played.finding or "all is well"
     _say(f"seed {seed}, {mode}: {hours:g} h, {len(items)} jobs and troubles, {took:.1f} s of CPU: {result}")

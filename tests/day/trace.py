@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 HOUR: Final = 3600.0
@@ -67,9 +68,24 @@ class Job:
     pool: str = ""
 
     @property
+    def number(self) -> int:
+        """Its number in the day: its owner submits a job that failed again, under another name."""
+        return int(self.name[1:].partition("-")[0])
+
+    @property
     def limit(self) -> int | None:
         """How long it says that it may run, in seconds; every other job does."""
-        return int(self.seconds * 1.25) + 60 if self.name[-1] in "13579" else None
+        return int(self.seconds * 1.25) + 60 if self.number % 2 else None
+
+    @property
+    def movable(self) -> bool:
+        """Whether it says that it may be moved, in the mode with moves."""
+        return self.number % 3 != 0
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails on every cluster, in the mode with moves."""
+        return self.number % 40 == 39
 
     def __str__(self) -> str:
         pool = f", pool {self.pool}" if self.pool else ""
@@ -85,7 +101,7 @@ class Trouble:
     its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
     is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
     cluster less. window: an admin announces its maintenance, by force if `value` is not 0, which begins after
-    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`.
+    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`; of MOVES_TROUBLES: `tests.day.moving`.
     """
 
     at: float
@@ -110,6 +126,8 @@ class Kind:
     per_day: float
     shortest: float
     longest: float
+    least: int = 0
+    """So many come at least, early in the time that is played."""
 
 
 TROUBLES: Final[Mapping[str, Kind]] = {
@@ -143,24 +161,36 @@ SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
     "detach": Kind(6, 600, HOUR),
 }
 """Troubles of a fleet whose workers begin bare."""
+MOVES_TROUBLES: Final[Mapping[str, Kind]] = {
+    "broken": Kind(2, HOUR, 4 * HOUR, least=1),
+    "smaller": Kind(10, 900, 3 * HOUR),
+    "outage": Kind(2, 600, HOUR),
+}
+"""Troubles in the mode with moves."""
 WHOM: Final[Mapping[str, tuple[str, ...]]] = {
     "crash": ("leader",),
     "edit": PLACEMENTS,
+    "outage": PLACEMENTS,
     "template": ("all",),
     "queue": tuple(EXTRA_QUEUES),
 }
 """Whom a trouble befalls, if no cluster."""
 
 
-def a_day(seed: int, hours: float = 24.0, begins: float = 0.0, *, bare: bool = False) -> tuple[Item, ...]:
+def a_day(
+    seed: int,
+    hours: float = 24.0,
+    begins: float = 0.0,
+    *,
+    more: Mapping[str, Kind] = MappingProxyType({}),
+) -> tuple[Item, ...]:
     """Return all that happens in so many hours, in order.
 
-    `begins`: the hour of the day at the start. `bare`: the workers begin bare.
+    `begins`: the hour of the day at the start. `more`: the troubles that a mode has besides.
     """
     chance = random.Random(f"day {seed}")  # an int would give similar days for similar seeds
     items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR, TROUBLES))
-    if bare:
-        items = (*items, *_troubles(chance, hours * HOUR, SETUP_TROUBLES))
+    items = (*items, *_troubles(chance, hours * HOUR, more))
     items = (*items, *_windows(random.Random(f"windows {seed}"), hours * HOUR))
     return tuple(sorted(items, key=lambda item: item.at))
 
@@ -199,15 +229,22 @@ def _log_normal(chance: random.Random, median: float, sigma: float) -> float:
 
 
 def _troubles(chance: random.Random, until: float, kinds: Mapping[str, Kind]) -> Iterator[Trouble]:
+    """Yield the troubles of some kinds; all of them are over when the time is."""
     for what, kind in kinds.items():
-        at = 0.0
+        at, number = 0.0, 0
         while (at := at + chance.expovariate(kind.per_day / DAY)) < until:
-            whom = WHOM.get(what, CLUSTERS)
-            # Short ones are more frequent than long ones.
-            lasts = (
-                kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
-            )
-            yield Trouble(at, what, chance.choice(whom), round(lasts, 1), chance.randrange(0, 100, 5))
+            yield _trouble(chance, what, kind, at, until)
+            number += 1
+        for _ in range(number, kind.least):
+            yield _trouble(chance, what, kind, chance.uniform(0.05, 0.3) * until, until)
+
+
+def _trouble(chance: random.Random, what: str, kind: Kind, at: float, until: float) -> Trouble:
+    whom = WHOM.get(what, CLUSTERS)
+    # Short ones are more frequent than long ones.
+    lasts = kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
+    lasts = min(round(lasts, 1), max(until - at, 1.0)) if lasts else 0.0
+    return Trouble(at, what, chance.choice(whom), lasts, chance.randrange(0, 100, 5))
 
 
 def _windows(chance: random.Random, until: float) -> Iterator[Trouble]:
