@@ -311,7 +311,7 @@ class Client:
         if initial_events:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         try:
-            async with await self._open_watch(path, query) as answer:
+            async with await self._open_watch(path, query, WATCH_IDLE_SECONDS) as answer:
                 on_open()
                 rest = b""  # whole lines of any length; aiohttp's own readline stops at 64 KiB
                 while chunk := await _next_chunk(answer):
@@ -338,7 +338,7 @@ class Client:
             raise self._failed(f"GET {path}", error, "stream", None) from None
 
     async def _open_watch(
-        self, path: str, query: Mapping[str, str], seconds: float | None = WATCH_IDLE_SECONDS
+        self, path: str, query: Mapping[str, str], seconds: float | None
     ) -> aiohttp.ClientResponse:
         """Return the answer to a watch that the server has accepted within `seconds`."""
         if self._watch_session is None:

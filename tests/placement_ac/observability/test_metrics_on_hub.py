@@ -23,7 +23,8 @@ from tests.support.driver import Controllers, Driver, free_port
 from tests.support.jobs import Play, soon
 from tests.support.monitoring import expressions, matches, selectors
 
-ELSEWHERE = (QUARANTINED, RELIABILITY, JOB_ENDS, CLUSTER_QUOTA)
+OF_FAILURES = (QUARANTINED, RELIABILITY, JOB_ENDS)
+ELSEWHERE = (*OF_FAILURES, CLUSTER_QUOTA)
 """They need `--avoid-after-failure` or quota: test_failing_clusters.py, test_capacity_report_on_hub.py."""
 TARGET = {"job": "placement-ac", "instance": "10.0.0.1:8080", "pod": "placement-ac-0"}
 """Labels that Prometheus adds."""
