@@ -11,7 +11,7 @@ from tests.day.day import Played, play_day
 from tests.day.rules import NAMES
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, a_day
-from tests.day.world import BARE, MODES
+from tests.day.world import MODES, MORE_TROUBLES
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     failed = False
     for seed in range(args.seed, args.seed + args.seeds):
         for mode in args.mode or MODES:
-            items = a_day(seed, args.hours, args.begins, bare=mode == BARE)
+            items = a_day(seed, args.hours, args.begins, more=MORE_TROUBLES.get(mode, {}))
             played = _play(mode, seed, items, args.hours, rules)
             if played.finding:
                 failed = True

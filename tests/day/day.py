@@ -8,6 +8,7 @@ from functools import partial
 
 from tests.day.agreement import Agreement
 from tests.day.maintenance_rules import MaintenanceRules
+from tests.day.moves_rules import MovesRules
 from tests.day.rules import Finding, Rules
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
@@ -45,6 +46,8 @@ def play_day(
         MaintenanceRules(watching)
         if world.bare:
             SetupRules(watching, world.bare)
+        if world.moving:
+            MovesRules(watching, world.moving)
 
         def happens(item: Item) -> None:
             watching.happened += 1

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from placement_ac.core.api.constants import GATE_CLOSED_MAX_SECONDS, WORKLOAD, Kind
+from placement_ac.core.api.constants import GATE_CLOSED_MAX_SECONDS, MOVED_FROM, WORKLOAD, Kind
 from placement_lab.standins.multikueue import objects as of
 from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
 from tests.day.world import World
@@ -19,6 +19,7 @@ NAMES: Final = (
     *("drains", "lost-clusters", "counts", "explained", "jobs"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
+    *("movable", "cooldown", "budget", "black-hole", "scores"),  # of `moves_rules`
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
@@ -136,6 +137,8 @@ class Rules:
         window = self.world.sites[cluster].window
         if self.world.is_in_maintenance(cluster) and window and window[1]:
             return  # by force
+        if self.world.moving and is_move(why):
+            return  # see `moves_rules`
         if self.world.sites[cluster].down:
             self.kueue_lost.add(name)
         elif name not in self.kueue_lost:
@@ -237,6 +240,7 @@ class Rules:
             and room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
+            and not (world.moving and world.moving.is_doubtful(cluster))
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 
@@ -331,6 +335,11 @@ class Rules:
         self.happened = 0
         if number > most:
             self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")
+
+
+def is_move(why: str) -> bool:
+    """Whether a job was evicted because it is moved; `why`: the message of its condition `Evicted`."""
+    return MOVED_FROM.partition("{")[0] in why
 
 
 def _is_connected(worker: Any) -> bool:

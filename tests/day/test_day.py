@@ -20,7 +20,7 @@ from placement_ac.core.plan.stats import PlacementStats, placement_stats
 from tests.day.day import play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
-from tests.day.world import BARE, MODES, World
+from tests.day.world import MODES, MORE_TROUBLES, World
 
 NOON: Final = 12.0
 HOURS: Final = 6.0
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_day() -> None:
 def test_an_afternoon(seed: int) -> None:
     """All is well. The seeds take turns at the modes."""
     mode = tuple(MODES)[seed % len(MODES)]
-    items = a_day(seed, HOURS, NOON, bare=mode == BARE)
+    items = a_day(seed, HOURS, NOON, more=MORE_TROUBLES.get(mode, {}))
     finding = play_day(mode, seed, items, HOURS * HOUR).finding
     assert not finding, f"{mode}, seed {seed}: {finding}\n{_smallest(mode, seed, items, finding)}"
 

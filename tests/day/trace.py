@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 HOUR: Final = 3600.0
@@ -67,9 +68,24 @@ class Job:
     pool: str = ""
 
     @property
+    def number(self) -> int:
+        """Its number in the day: its owner submits a job that failed again, under another name."""
+        return int(self.name[1:].partition("-")[0])
+
+    @property
     def limit(self) -> int | None:
         """How long it says that it may run, in seconds; every other job does."""
-        return int(self.seconds * 1.25) + 60 if self.name[-1] in "13579" else None
+        return int(self.seconds * 1.25) + 60 if self.number % 2 else None
+
+    @property
+    def movable(self) -> bool:
+        """Whether it says that it may be moved, in the mode with moves."""
+        return self.number % 3 != 0
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails on every cluster, in the mode with moves."""
+        return self.number % 40 == 39
 
     def __str__(self) -> str:
         pool = f", pool {self.pool}" if self.pool else ""
@@ -85,7 +101,7 @@ class Trouble:
     its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
     is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
     cluster less. window: an admin announces its maintenance, by force if `value` is not 0, which begins after
-    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`.
+    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`; of MOVES_TROUBLES: `tests.day.moving`.
     """
 
     at: float
@@ -143,6 +159,11 @@ SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
     "detach": Kind(6, 600, HOUR),
 }
 """Troubles of a fleet whose workers begin bare."""
+MOVES_TROUBLES: Final[Mapping[str, Kind]] = {
+    "broken": Kind(3, HOUR, 4 * HOUR),
+    "smaller": Kind(10, 900, 3 * HOUR),
+}
+"""Troubles in the mode with moves."""
 WHOM: Final[Mapping[str, tuple[str, ...]]] = {
     "crash": ("leader",),
     "edit": PLACEMENTS,
@@ -152,15 +173,20 @@ WHOM: Final[Mapping[str, tuple[str, ...]]] = {
 """Whom a trouble befalls, if no cluster."""
 
 
-def a_day(seed: int, hours: float = 24.0, begins: float = 0.0, *, bare: bool = False) -> tuple[Item, ...]:
+def a_day(
+    seed: int,
+    hours: float = 24.0,
+    begins: float = 0.0,
+    *,
+    more: Mapping[str, Kind] = MappingProxyType({}),
+) -> tuple[Item, ...]:
     """Return all that happens in so many hours, in order.
 
-    `begins`: the hour of the day at the start. `bare`: the workers begin bare.
+    `begins`: the hour of the day at the start. `more`: the troubles that a mode has besides.
     """
     chance = random.Random(f"day {seed}")  # an int would give similar days for similar seeds
     items = (*_jobs(chance, hours * HOUR, begins * HOUR), *_troubles(chance, hours * HOUR, TROUBLES))
-    if bare:
-        items = (*items, *_troubles(chance, hours * HOUR, SETUP_TROUBLES))
+    items = (*items, *_troubles(chance, hours * HOUR, more))
     items = (*items, *_windows(random.Random(f"windows {seed}"), hours * HOUR))
     return tuple(sorted(items, key=lambda item: item.at))
 

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from placement_ac.config.policy import hub_facts, placement_policy, worker_setup_policy
+from placement_ac.config.policy import hub_facts, placement_policy, score_policy, worker_setup_policy
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
@@ -30,10 +30,12 @@ from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_lab.standins.multikueue import objects as of
 from tests.day.bare import BareFleet
+from tests.day.moving import FAILS_SECONDS, MovingFleet
 from tests.day.trace import (
     CANDIDATES,
     CLUSTERS,
     GPUS,
+    MOVES_TROUBLES,
     NOTICE_SECONDS,
     PLACEMENTS,
     POOLS,
@@ -44,6 +46,7 @@ from tests.day.trace import (
     Job,
     Trouble,
 )
+from tests.day.trace import Kind as Frequency
 from tests.support.builders import Raw, an, jwt, kubeconfig, scores, secret
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.client import Odds
@@ -64,11 +67,23 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "worker_setup": "manifestwork",
             "cluster_retention": 600.0,  # clusters leave more than once a day
         },
+        "moves": {
+            "dispatcher": True,
+            "cluster_names": SHARED,
+            "moves": True,
+            "moves_per_hour": 4,  # few, so that the budget matters
+            "avoid_after_failure": 600.0,
+            "report_scores": True,
+        },
     }
 )
 """The settings of each mode; everything else has its default. The documentation recommends `shared`."""
 BARE: Final = "bare"
 """The mode whose workers begin bare."""
+MOVES: Final = "moves"
+"""The mode with movable jobs, clusters that keep failing, and scores that the controller reports."""
+MORE_TROUBLES: Final[Mapping[str, Mapping[str, Frequency]]] = {BARE: SETUP_TROUBLES, MOVES: MOVES_TROUBLES}
+"""The troubles that a mode has besides."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
 KEPT_SECONDS: Final = 120.0
@@ -109,7 +124,7 @@ class World:
         self.on_decision: list[Callable[[str, bool], None]] = []
         """Called with a Placement that selects other clusters, and whether it was edited."""
         self._chance = random.Random(seed)
-        self._odds = Odds(random.Random(seed))
+        self.odds = Odds(random.Random(seed))
         policy = placement_policy(self.settings)
         served = {kind: kind.at(kind.versions[0]) for kind in WATCHED_KINDS}
         facts = hub_facts(self.settings, served, None, None)
@@ -130,11 +145,20 @@ class World:
         self._finished: set[str] = set()
         setup = worker_setup_policy(self.settings)
         self.bare = BareFleet(self) if setup.enabled else None
+        self.moving = MovingFleet(self) if self.settings.moves else None
         for cluster in CLUSTERS:
             self._write_credentials(cluster, LONG)
             self.write_cluster(cluster)
             self.hub.score(cluster, self.sites[cluster].score)
-        self._begin = partial(VirtualController, self.hub, policy, self._odds, setup=setup)
+        self._begin = partial(
+            VirtualController,
+            self.hub,
+            policy,
+            self.odds,
+            setup=setup,
+            reports=score_policy(self.settings),
+            read_worker=self.moving.read_worker if self.moving else None,
+        )
         self.controller: VirtualController
 
     @property
@@ -200,26 +224,33 @@ class World:
         elif item.what in SETUP_TROUBLES:
             if self.bare:
                 self.bare.happen(item)
+        elif item.what in MOVES_TROUBLES:
+            if self.moving:
+                self.moving.happen(item)
         else:
             getattr(self, f"_{item.what}")(item)
 
     def _submit(self, job: Job) -> None:
         self.jobs[job.name] = job
-        wish = {"annotations": {ANNOTATION_CLUSTER_SELECTOR: f"pool={job.pool}"}} if job.pool else None
-        checks, requests = checks_of(job.placement), {GPU: str(job.gpus)}
+        annotations = self.moving.annotations(job) if self.moving else {}
+        if job.pool:
+            annotations[ANNOTATION_CLUSTER_SELECTOR] = f"pool={job.pool}"
         self.kueue.submit(
             job.name,
-            checks,
-            wish,
+            checks_of(job.placement),
+            {"annotations": annotations} if annotations else None,
             queue=job.queue,
-            requests=requests,
+            requests=self.moving.requests(job) if self.moving else {GPU: str(job.gpus)},
             slots=job.gpus,
             max_seconds=job.limit,
         )
 
     def _started(self, name: str, worker: str) -> None:
-        when = self.kueue.now
-        self.kueue.later(self.jobs[name].seconds, partial(self._ends, name, worker, when))
+        when, job, cluster = self.kueue.now, self.jobs[name], self.cluster_of(worker)
+        if self.moving and self.moving.fails(job, cluster):
+            self.kueue.later(FAILS_SECONDS, partial(self.moving.fail, job, cluster, (when, worker)))
+        else:
+            self.kueue.later(job.seconds, partial(self._ends, name, worker, when))
 
     def _ends(self, name: str, worker: str, started: float) -> None:
         """Let a job end, unless this run of it has ended before."""
@@ -344,12 +375,15 @@ class World:
     def _decide(self, placement: str, *, edited: bool = False) -> None:
         """Let OCM decide: the best that have no taint, by name and without scores, as OCM writes them."""
         able = [name for name in CANDIDATES[placement] if not self.sites[name].tainted]
-        best = sorted(able, key=lambda name: (-self.sites[name].score, name))
+        best = sorted(able, key=lambda name: (-self._score(name), name))
         chosen = sorted(best[: SELECTED - self.fewer[placement]])
         if edited or chosen != list(self.hub.selected_by(placement)):
             self.hub.select(chosen, edited=edited, of=placement)
             for listener in self.on_decision:
                 listener(placement, edited)
+
+    def _score(self, cluster: str) -> int:
+        return self.moving.score(cluster) if self.moving else self.sites[cluster].score
 
     def _hold_or_release(self, cluster: str) -> None:
         (self.kueue.hold if self.sites[cluster].on_hold else self.kueue.release)(cluster)
@@ -394,16 +428,19 @@ class World:
 
     async def _read_queues(self, cluster: KueueObject, _: JobNeeds) -> WorkerFacts:
         """Read a worker's queues, as `workers.queues` does."""
-        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+        await asyncio.sleep(self.odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]
         if not worker.reachable:
-            await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
+            await asyncio.sleep(TIMEOUT_SECONDS if self.odds.chance.random() < 0.5 else 0.0)
             return WorkerFacts(problem="it does not answer")
         if self.bare:
-            await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+            await asyncio.sleep(self.odds.draw(ASK_SECONDS))
             return WorkerFacts(self.bare.facts(cluster.meta.name))
+        if self.moving:
+            await asyncio.sleep(self.odds.draw(ASK_SECONDS))
+            return self.moving.queue_facts(cluster.meta.name)
         used = self.kueue.slots_used(cluster.meta.name)
         quota = FlavorQuota("default", worker.slots * 1000, used * 1000)
         facts = QueueFacts("cluster-queue", {GPU: (quota,)}, active=not worker.held)
-        await asyncio.sleep(self._odds.draw(ASK_SECONDS))
+        await asyncio.sleep(self.odds.draw(ASK_SECONDS))
         return WorkerFacts({(NAMESPACE, queue): facts for queue in QUEUES})

@@ -16,6 +16,7 @@ from placement_ac.cache.tables import NO_SETUP
 from placement_ac.controller.background_queries import ReadQueues
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
+from placement_ac.controller.score_reporter import ReadWorker, ScoreReporter
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
 from placement_ac.controller.start_forecasts import LOOK_SECONDS, StartForecaster
 from placement_ac.controller.writer import Writer
@@ -24,6 +25,7 @@ from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Key, PlacementPolicy, WorkerCopies
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -36,6 +38,7 @@ from tests.support.virtual.hub import VirtualHub
 
 ASK_SECONDS: Final = (0.0025, 0.025)
 """Delay of a query to a worker, one way."""
+NO_REPORTS: Final = ScorePolicy()
 TIMEOUT_SECONDS: Final = 5.0
 """The timeout of a query to a worker."""
 
@@ -43,7 +46,7 @@ TIMEOUT_SECONDS: Final = 5.0
 class VirtualController:
     """A controller that crashes and restarts. It starts when it is created.
 
-    `read_queues`: reads a worker's queues, for our dispatcher.
+    `read_queues`: reads a worker's queues, for our dispatcher; `read_worker` the same for the scores.
     """
 
     def __init__(
@@ -53,6 +56,8 @@ class VirtualController:
         odds: Odds,
         read_queues: ReadQueues | None = None,
         setup: WorkerSetupPolicy = NO_SETUP,
+        reports: ScorePolicy = NO_REPORTS,
+        read_worker: ReadWorker | None = None,
     ) -> None:
         self._hub = hub
         self._story = asyncio.current_task()
@@ -61,7 +66,9 @@ class VirtualController:
         """When it started last."""
         self.reconciles: Counter[Key] = Counter()
         """How often each key was reconciled, over all lives."""
-        self._live = partial(_Life, hub, policy, odds, read_queues, self.reconciles, setup)
+        self._live = partial(
+            _Life, hub, policy, odds, read_queues, self.reconciles, setup, reports, read_worker
+        )
         self._life: _Life | None = self._live()
         hub.struck = self._die
 
@@ -100,22 +107,34 @@ class _Life:
         read_queues: ReadQueues | None,
         reconciles: Counter[Key],
         setup: WorkerSetupPolicy,
+        reports: ScorePolicy,
+        read_worker: ReadWorker | None,
     ) -> None:
         self._hub = hub
         self._odds = odds
         self._latest: dict[Kind, float] = {}
         self._ended = False
         self._loop = asyncio.get_running_loop()
-        self._cache = Cache(hub.facts, policy=policy, setup=setup)
+        self._cache = Cache(hub.facts, policy=policy, setup=setup, reports=reports)
         self._queue: Workqueue[Key] = Workqueue(self._work)
         self._reconciles = reconciles
         self._dispatches = policy.dispatcher
         self.metrics = Metrics(leading=lambda: True)
         client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in self._cache.kinds}
+        writer = Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time)
+        scores = read_worker and ScoreReporter(
+            self._cache,
+            writer,
+            reports,
+            read_worker,
+            clock=self._clock,
+            monotonic=self._loop.time,
+            add_after=self._queue.add_after,
+        )
         self._reconciler = Reconciler(
             self._cache,
-            Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time),
+            writer,
             Recorder(client, served, self._clock),
             read_copies=self._ask,
             read_queues=read_queues,
@@ -124,6 +143,7 @@ class _Life:
             monotonic=self._loop.time,
             add_after=self._queue.add_after,
             metrics=self.metrics,
+            scores=scores,
         )
         self._forecaster = StartForecaster(
             self._cache, self._reconciler.snapshot, self.metrics, self._clock, busy=lambda: 0.0

@@ -69,6 +69,8 @@ class VirtualHub(MemoryHub):
         """The controller's writes, but for events."""
         self.on_apply: list[Callable[[Kind, Raw | None, Raw], None]] = []
         """Called when the controller has applied an object: as it was, and as it is."""
+        self.weights: dict[str, int] = {"usage/gpu": 1}
+        """The scores by which the Placements choose."""
         self.fitness: dict[str, Fitness] = {}
         """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
@@ -155,8 +157,8 @@ class VirtualHub(MemoryHub):
     def _count(self, of: str) -> None:
         """Write the number of selected clusters into the Placement's status."""
         generation = self.objects[constants.PLACEMENT, NS, of]["metadata"]["generation"]
-        number, weights = len(self.selected_by(of)), {"usage/gpu": 1}
-        self.put(placement(of, number, weights=weights, generation=generation))
+        number = len(self.selected_by(of))
+        self.put(placement(of, number, weights=self.weights, generation=generation))
 
     def score(self, cluster: str, value: int) -> None:
         self.put(scores(cluster, gpu=value))
@@ -252,7 +254,10 @@ class VirtualHub(MemoryHub):
         before = self.objects.get(id_)
         if body["metadata"].get("uid") != (before["metadata"]["uid"] if before else None):
             raise Conflict(f"another {kind} {name}", status=409)
-        self.act(Apply(kind, body, None))
+        if before and "status" in body:
+            self.put(deep_copy(before) | {"status": body["status"]})
+        else:
+            self.act(Apply(kind, body, None))
         after = self.objects[id_]
         self._mirror(kind, name, before, after)
         for listener in self.on_apply:

@@ -1,0 +1,151 @@
+"""
+The mode with moves: movable jobs, clusters that fail every job, and scores that the controller reports.
+
+broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. OCM selects the clusters
+with the best `gpuFree`, as the controller has reported it.
+"""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from placement_ac.core.api import constants, decode
+from placement_ac.core.api.constants import ANNOTATION_MOVABLE, PLACEMENT_SCORE, SCORES_NAME, Kind
+from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
+from placement_ac.core.inputs.score_reports import WorkerReading
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.score_reports.planning import counting
+from placement_ac.core.score_reports.values import GPU_FREE
+from tests.day.trace import CLUSTERS, DAY, GPUS, HOUR, QUEUES, Job, Trouble
+from tests.support.builders import Raw, an
+from tests.support.jobs_to_dispatch import GPU
+from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
+from tests.support.virtual.hub import checks_of
+from tests.support.virtual.workloads import NAMESPACE
+
+if TYPE_CHECKING:
+    from tests.day.world import World
+
+FAILS_SECONDS: Final = 20.0
+"""How long a job runs that fails."""
+AGAIN_SECONDS: Final = 30.0
+"""Then its owner submits it again."""
+ATTEMPTS: Final = 4
+"""How often an owner submits a job that fails everywhere."""
+LONGEST_SECONDS: Final = 2 * HOUR
+"""docs/rebalancing.md: the longest time until a job may try a cluster again."""
+EXPIRY_SECONDS: Final = 30.0
+"""How often OCM looks for scores that have expired."""
+MEMORY: Final = "memory"
+"""Each job requests as many bytes as its number: so it is known when its owner submits it again."""
+PLENTY: Final = FlavorQuota("default", 10**12, 0)
+
+
+class MovingFleet:
+    """The jobs and clusters of a world whose controller moves jobs and reports scores."""
+
+    def __init__(self, world: "World") -> None:
+        self._world, self._hub, self._kueue = world, world.hub, world.kueue
+        self.broken: dict[str, float] = {}
+        """Cluster that fails each job → until when, in seconds of the day."""
+        self.mended: dict[str, float] = {}
+        """Cluster → when it was mended last."""
+        self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
+        self._hub.listeners.append(self._witness)
+        self._make_queues()
+        self._kueue.later(EXPIRY_SECONDS, self._scores_expire)
+
+    def _make_queues(self) -> None:
+        """Create the queues on the hub: scores count those that use the checks of a Placement."""
+        for queue, placements in QUEUES.items():
+            checks = [{"name": check} for name in placements for check in checks_of(name)]
+            spec = {"admissionChecksStrategy": {"admissionChecks": checks}}
+            self._hub.put(an(constants.CLUSTER_QUEUE, queue, spec=spec))
+            local = an(constants.LOCAL_QUEUE, queue, spec={"clusterQueue": queue})
+            local["metadata"]["namespace"] = NAMESPACE
+            self._hub.put(local)
+
+    def happen(self, item: Trouble) -> None:
+        (self._break if item.what == "broken" else self._shrink)(item)
+
+    def _break(self, item: Trouble) -> None:
+        until = self._world.now + item.seconds
+        self.broken[item.whom] = max(until, self.broken.get(item.whom, 0.0))
+        self._kueue.later(item.seconds, partial(self._mend, item.whom))
+
+    def _mend(self, cluster: str) -> None:
+        if self.broken.get(cluster, 0.0) <= self._world.now + 1.0 and cluster in self.broken:
+            del self.broken[cluster]
+            self.mended[cluster] = self._world.now
+
+    def _shrink(self, item: Trouble) -> None:
+        self._resize(item.whom, GPUS[item.whom] // 2)
+        self._kueue.later(item.seconds, partial(self._resize, item.whom, GPUS[item.whom]))
+
+    def _resize(self, cluster: str, gpus: int) -> None:
+        self._kueue.workers[cluster].slots = gpus
+        self._kueue.queues_changed(cluster)
+
+    # -- jobs
+
+    def requests(self, job: Job) -> dict[str, str]:
+        return {GPU: str(job.gpus), MEMORY: str(job.number)}
+
+    def annotations(self, job: Job) -> dict[str, str]:
+        return {ANNOTATION_MOVABLE: "true"} if job.movable else {}
+
+    def fails(self, job: Job, cluster: str) -> bool:
+        """Whether a job that starts there now fails."""
+        return job.fails or cluster in self.broken
+
+    def is_doubtful(self, cluster: str) -> bool:
+        """Whether it fails jobs, or may still be quarantined because it did."""
+        longest = LONGEST_SECONDS + self._world.settings.round_timeout
+        return cluster in self.broken or self._world.now - self.mended.get(cluster, -DAY) < longest
+
+    def fail(self, job: Job, cluster: str, started: tuple[float, str]) -> None:
+        """Let a job fail that runs there since then; its owner submits it again."""
+        runs = self._kueue.starts.get(job.name, ())
+        if not runs or runs[-1] != started or not self._kueue.is_known(job.name):
+            return
+        self._kueue.fail(job.name, cluster)
+        stem, _, attempt = job.name.partition("-")
+        number = int(attempt or 0) + 1
+        if number < ATTEMPTS or not job.fails:
+            again = replace(job, name=f"{stem}-{number}")
+            self._kueue.later(AGAIN_SECONDS, partial(self._world.happen, again))
+
+    # -- scores
+
+    def score(self, cluster: str) -> int:
+        """Return the score that counts for OCM now."""
+        raw = self._hub.objects.get((PLACEMENT_SCORE, cluster, SCORES_NAME))
+        now = datetime.fromtimestamp(self._kueue.now, UTC)
+        return counting(decode.scores(raw), now).get(GPU_FREE, 0) if raw else 0
+
+    def _witness(self, what: str, kind: Kind, raw: Raw) -> None:
+        if kind == PLACEMENT_SCORE and raw["metadata"]["name"] == SCORES_NAME:
+            self._kueue.later(0.1, partial(self._world.decide_all, raw["metadata"]["namespace"]))
+
+    def _scores_expire(self) -> None:
+        self._kueue.later(EXPIRY_SECONDS, self._scores_expire)
+        for cluster in CLUSTERS:
+            self._world.decide_all(cluster)
+
+    def queue_facts(self, cluster: str) -> WorkerFacts:
+        """Return what a worker that answers says of its queues."""
+        worker = self._kueue.workers[cluster]
+        quota = FlavorQuota("default", worker.slots * 1000, self._kueue.slots_used(cluster) * 1000)
+        facts = QueueFacts("cluster-queue", {GPU: (quota,), MEMORY: (PLENTY,)}, active=not worker.held)
+        return WorkerFacts({(NAMESPACE, queue): facts for queue in QUEUES})
+
+    async def read_worker(self, cluster: str, _: CredentialSource) -> WorkerReading:
+        """Read a worker for its scores, as `workers.scores` does."""
+        odds = self._world.odds
+        await asyncio.sleep(odds.draw(ASK_SECONDS))
+        if not self._kueue.workers[cluster].reachable:
+            await asyncio.sleep(TIMEOUT_SECONDS if odds.chance.random() < 0.5 else 0.0)
+            return WorkerReading(WorkerFacts(problem="it does not answer"))
+        return WorkerReading(self.queue_facts(cluster))
