@@ -14,7 +14,7 @@ from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.fact_questions import workloads_on
+from placement_ac.core.plan.fact_questions import awaited_since, workloads_on
 from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
@@ -30,6 +30,8 @@ ProbeCluster = Callable[[CredentialSource, Collection[str]], Awaitable[Fitness]]
 """Probes whether the cluster of a CredentialSource is fit for the jobs of these checks; raises nothing."""
 
 QUEUES: Final = "queues"
+ANSWERS_SECONDS: Final = 0.25
+"""Answers for which nothing waits are taken in together: one plan for all workers, not one for each."""
 READING: Final = {
     "copies": ("cannot read a cluster's copies", "reading a cluster's copies works again"),
     "queues": ("cannot read a cluster's queues", "reading a cluster's queues works again"),
@@ -70,7 +72,8 @@ class BackgroundQueries:
             names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
             for name, then in workloads_on(snapshot, names).items():
                 cluster = snapshot.objects.clusters[name]
-                query = self._query_queues(key, cluster, then, self._read_queues, snapshot.workloads)
+                late = 0.0 if awaited_since(name) in wanted.lasting else ANSWERS_SECONDS
+                query = self._query_queues(key, cluster, then, self._read_queues, snapshot.workloads, late)
                 self._start((key, (QUEUES, name)), query)
         checks = [check.meta.name for check in (*snapshot.checks.ours, *snapshot.checks.multikueue)]
         if self._probe:
@@ -123,6 +126,7 @@ class BackgroundQueries:
         then: WorkloadsThere,
         read_queues: ReadQueues,
         workloads: Collection[Workload],
+        late: float,
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
         queues = replace(await read_queues(cluster, then.needs), then=then)
@@ -132,7 +136,7 @@ class BackgroundQueries:
         self._states.of(key).queues[name] = began, queues
         if self._take_queues:
             self._take_queues(name, began, queues, workloads)
-        self._add_after(key, 0.0)
+        self._add_after(key, late)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:
         """Log a problem once while it stays the same, and once more when it is over."""

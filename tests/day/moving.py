@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, PLACEMENT_SCORE, SCORES_NAME, Kind
+from placement_ac.core.api.objects import Scores
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.score_reports.planning import counting
 from placement_ac.core.score_reports.values import GPU_FREE
-from tests.day.trace import CLUSTERS, DAY, GPUS, HOUR, QUEUES, Job, Trouble
+from tests.day.trace import DAY, GPUS, HOUR, QUEUES, Job, Trouble
 from tests.support.builders import Raw, an
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
@@ -52,6 +53,8 @@ class MovingFleet:
         """Cluster that fails each job → until when, in seconds of the day."""
         self.mended: dict[str, float] = {}
         """Cluster → when it was mended last."""
+        self._scores: dict[str, Scores] = {}
+        """Cluster → the scores that the controller has reported last."""
         self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
         self._hub.listeners.append(self._witness)
         self._make_queues()
@@ -121,18 +124,21 @@ class MovingFleet:
 
     def score(self, cluster: str) -> int:
         """Return the score that counts for OCM now."""
-        raw = self._hub.objects.get((PLACEMENT_SCORE, cluster, SCORES_NAME))
         now = datetime.fromtimestamp(self._kueue.now, UTC)
-        return counting(decode.scores(raw), now).get(GPU_FREE, 0) if raw else 0
+        return counting(self._scores.get(cluster), now).get(GPU_FREE, 0)
 
     def _witness(self, what: str, kind: Kind, raw: Raw) -> None:
         if kind == PLACEMENT_SCORE and raw["metadata"]["name"] == SCORES_NAME:
-            self._kueue.later(0.1, partial(self._world.decide_all, raw["metadata"]["namespace"]))
+            cluster = raw["metadata"]["namespace"]
+            if what == "remove":
+                self._scores.pop(cluster, None)
+            else:
+                self._scores[cluster] = decode.scores(raw)
+            self._kueue.later(0.1, partial(self._world.decide_all, cluster))
 
     def _scores_expire(self) -> None:
         self._kueue.later(EXPIRY_SECONDS, self._scores_expire)
-        for cluster in CLUSTERS:
-            self._world.decide_all(cluster)
+        self._world.decide_every()
 
     def queue_facts(self, cluster: str) -> WorkerFacts:
         """Return what a worker that answers says of its queues."""

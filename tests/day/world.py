@@ -174,8 +174,7 @@ class World:
         """Start the controller, in the running loop."""
         read_queues = self._read_queues if self.settings.dispatcher else None
         self.controller = self._begin(read_queues=read_queues)
-        for name in PLACEMENTS:
-            self._decide(name)
+        self.decide_every()
 
     def name_of(self, placement: str, cluster: str) -> str:
         """Return the name of a cluster's MultiKueueCluster."""
@@ -371,6 +370,10 @@ class World:
         for placement in PLACEMENTS:
             if cluster in CANDIDATES[placement]:
                 self._decide(placement)
+
+    def decide_every(self) -> None:
+        for placement in PLACEMENTS:
+            self._decide(placement)
 
     def _decide(self, placement: str, *, edited: bool = False) -> None:
         """Let OCM decide: the best that have no taint, by name and without scores, as OCM writes them."""

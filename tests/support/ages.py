@@ -33,7 +33,7 @@ class _Ages(dict[Since, float]):
         self.missed: set[Since] = set()
 
     def get(self, since: Since, default: float | None = None) -> float | None:  # type: ignore[override] # of one use
-        if since not in self and default is not None:  # `Snapshot.age`
+        if since not in self and default == 0.0:  # `Snapshot.age`; infinite is as old as can be
             self.missed.add(since)
         return super().get(since, default)
 

@@ -64,25 +64,28 @@ def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bo
     `again`: those of whose answers some do not count.
     """
     has_answered = name not in again and _has_answered(snapshot, name)
-    return not has_answered and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+    return not has_answered and snapshot.age(awaited_since(name)) < FACTS_WAIT_SECONDS
 
 
-def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection[str] = ()) -> FactQuestions:
+def fact_questions(
+    snapshot: Snapshot, names: Collection[str], again: Collection[str] = (), *, waits: bool = True
+) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again.
 
-    `again`: those of whose answers some do not count.
+    `again`: those of whose answers some do not count. `waits`: whether a Workload waits for the answers. If not,
+    those that are due are asked together, once one has been due for as long again: so one plan takes in all.
     """
-    ask, lasting, waits = [], [], []
-    for name in sorted(names):
-        if name in again or not _has_answered(snapshot, name):
-            ask.append(name)
-            lasting.append(_since(name))
-            waits.append(FACTS_WAIT_SECONDS - snapshot.age(lasting[-1]))
-        elif (age := snapshot.fleet.queue_facts[name].age) >= FACTS_AGAIN_SECONDS:
-            ask.append(name)
-        else:
-            waits.append(FACTS_AGAIN_SECONDS - age)
-    return FactQuestions(tuple(ask), frozenset(lasting), soonest([left for left in waits if left > 0]))
+    unknown = [name for name in names if name in again or not _has_answered(snapshot, name)]
+    ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
+    every = FACTS_AGAIN_SECONDS * (1 if waits else 2)
+    is_time = bool(unknown) or max(ages.values(), default=0.0) >= every
+    due = [name for name, age in ages.items() if is_time and age >= FACTS_AGAIN_SECONDS]
+    lasting = frozenset(map(awaited_since, unknown))
+    left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
+    left += [every - age for name, age in ages.items() if name not in due]
+    return FactQuestions(
+        tuple(sorted([*unknown, *due])), lasting, soonest([seconds for seconds in left if seconds > 0])
+    )
 
 
 def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, WorkloadsThere]:
@@ -102,5 +105,6 @@ def _has_answered(snapshot: Snapshot, name: str) -> bool:
     return facts is not None and facts.is_fresh
 
 
-def _since(name: str) -> Since:
+def awaited_since(name: str) -> Since:
+    """Return since when a nomination may have waited for the answer of a worker."""
     return Since(SinceKind.FACTS_AWAITED, name)

@@ -1,7 +1,7 @@
 """
 Which jobs of a Placement are moved now: gives `core.moves` the clusters, and asks workers for their queues.
 
-Pure. Workers are asked only while a movable job runs.
+Pure. Workers are asked only while a movable job runs, and all together, as nothing waits for their answers.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, i
     asked = {name for job in movable[:1] for name in fit.askable(job, fleet.clusters)}
     return Moving(
         plan_moves(fleet, in_step=in_step, mass_loss=bool(targets.mass_loss.held)),
-        fact_questions(snapshot, asked),
+        fact_questions(snapshot, asked, waits=False),
     )
 
 
