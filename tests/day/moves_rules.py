@@ -112,8 +112,14 @@ class MovesRules:
         if wrong or not 0 < left <= 3 * settings.score_interval + RACE_SECONDS:
             self._rules.found("scores", f"{cluster} has {wrong or scores.values}, valid for {left:.0f} s")
         last = self._written.get(cluster)
-        if last is not None and now - last < settings.score_interval - RACE_SECONDS:
-            self._rules.found("scores", f"the scores of {cluster} were written twice in {now - last:.1f} s")
+        is_same = before is not None and before["scores"] == status["scores"]
+        # Values that stay are written again when one of the three intervals of their validity is left.
+        least = settings.score_interval * (2 if is_same else 1) - RACE_SECONDS
+        if last is not None and now - last < least:
+            same = " with the same values" if is_same else ""
+            self._rules.found(
+                "scores", f"the scores of {cluster} were written twice{same} in {now - last:.1f} s"
+            )
         self._written[cluster] = now
         old = {entry["name"]: entry["value"] for entry in (before or {}).get("scores", ())}
         is_fresh = last is not None and now - last < 3 * settings.score_interval

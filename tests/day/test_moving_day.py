@@ -1,0 +1,102 @@
+"""The mode with moves: each fault in moves, quarantines and scores is found."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from placement_ac.core.api.objects import Workload
+from placement_ac.core.inputs.score_reports import ScorePolicy
+from placement_ac.core.moves.history import MoveHistory
+from tests.day import moving
+from tests.day.day import play_day
+from tests.day.trace import HOUR, Item, Job, Trouble
+
+MINUTE: Final = 60.0
+Fault = Callable[[pytest.MonkeyPatch], None]
+
+
+def job(number: int, at: float, gpus: int = 2, lasts: float = 170.0, pool: str = "") -> Job:
+    """A job of Placement research, which may be moved unless three divides its number; times in minutes."""
+    return Job(at * MINUTE, f"j{number}", "research", "research", gpus, lasts * MINUTE, pool)
+
+
+def taint(cluster: str, at: float, lasts: float = 120.0) -> Trouble:
+    return Trouble(at * MINUTE, "taint", cluster, lasts * MINUTE)
+
+
+LEAVES: Final = taint("a100-eu-1", 10)
+"""OCM selects the cluster of the first jobs no more, so those that may be moved are."""
+STAYS: Final = (job(3, 2), LEAVES)
+TWICE: Final = (job(1, 2), LEAVES, *(taint(one, 25) for one in ("a100-eu-2", "a100-eu-3", "a100-us-1")))
+MANY: Final = (*(job(n, 2 + n / 60) for n in (1, 2, 4, 5, 7, 8, 10, 11)), LEAVES)
+BROKEN: Final = Trouble(1 * MINUTE, "broken", "a100-eu-1", 2 * HOUR)
+FAILING: Final = (
+    BROKEN,
+    *(taint(one, 1) for one in ("a100-eu-3", "a100-us-2")),
+    *(job(n, 3 + n / 2, gpus=1, lasts=5, pool="blue") for n in range(80)),
+)
+"""Of the pool, one other cluster is left. Each job is nominated to both."""
+USED: Final = tuple(job(n, 2 + 3 * n, gpus=1) for n in range(8))
+
+
+def every_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workload, "movable", True)
+
+
+def no_cooldown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MoveHistory, "cooling", {})
+
+
+def no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MoveHistory, "left", lambda *_: 1)
+
+
+def no_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.failures.memory.THRESHOLD", 0.0)
+
+
+def no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._left", lambda *_: 0.0)
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
+
+
+def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
+
+
+def no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def latest(cluster: str, _: Any, history: Any, step: int) -> dict[str, int]:
+        return dict(history.last(cluster))
+
+    monkeypatch.setattr("placement_ac.core.score_reports.planning.changed_scores", latest)
+    monkeypatch.setattr("placement_ac.core.score_reports.planning.bounded_scores", lambda _, __, it, *___: it)
+
+
+def too_long_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScorePolicy, "valid", 600.0)
+
+
+@pytest.mark.parametrize(
+    ("items", "fault", "rule", "message"),
+    [
+        pytest.param(STAYS, every_job, "movable", "j3 was moved", id="of a job that does not say so"),
+        pytest.param(TWICE, no_cooldown, "cooldown", "j1 was moved twice", id="of the same job again"),
+        pytest.param(MANY, no_budget, "budget", "5 jobs of research were moved", id="beyond the budget"),
+        pytest.param(FAILING, no_quarantine, "black-hole", "started on a100-eu-1", id="to a broken cluster"),
+        pytest.param(USED, no_interval, "scores", "written twice", id="of scores within the interval"),
+        pytest.param(USED, always_due, "scores", "with the same values", id="of scores that stay"),
+        pytest.param(USED, no_step, "scores", "less than the step", id="of scores by less than the step"),
+        pytest.param(USED, too_long_valid, "scores", "valid for 6", id="of scores that are valid for long"),
+    ],
+)
+def test_a_wrong_move_or_write_is_found(
+    items: tuple[Item, ...], fault: Fault, rule: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play_day("moves", 1, items, HOUR).finding is None
+    fault(monkeypatch)
+    finding = play_day("moves", 1, items, HOUR, [rule]).finding
+    assert finding
+    assert (finding.rule, message in finding.message) == (rule, True), finding
+
+
