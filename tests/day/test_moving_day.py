@@ -1,6 +1,7 @@
 """The mode with moves: each fault in moves, quarantines and scores is found."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -100,3 +101,17 @@ def test_a_wrong_move_or_write_is_found(
     assert (finding.rule, message in finding.message) == (rule, True), finding
 
 
+def no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.plan.job_fit._tried_by", lambda *_: None)
+
+
+def test_a_quarantine_that_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of two jobs fills the other cluster; for the second one there is only the mended one."""
+    monkeypatch.setattr(moving, "LONGEST_SECONDS", 900.0)  # there is time for few failures
+    failing = (replace(BROKEN, seconds=0.5 * HOUR), *FAILING[1:19])
+    items = (*failing, *(job(100 + n, 50 + 20 * n, gpus=8, pool="blue") for n in range(2)))
+    assert play_day("moves", 1, items, 1.5 * HOUR).finding is None
+    no_try(monkeypatch)
+    finding = play_day("moves", 1, items, 1.5 * HOUR, ["returns"]).finding
+    assert finding
+    assert "beside a100-eu-1" in finding.message
