@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants, decode
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, PLACEMENT_SCORE, SCORES_NAME, Kind
-from placement_ac.core.api.objects import Scores
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -27,6 +26,7 @@ from tests.support.virtual.hub import checks_of
 from tests.support.virtual.workloads import NAMESPACE
 
 if TYPE_CHECKING:
+    from placement_ac.core.api.objects import Scores
     from tests.day.world import World
 
 FAILS_SECONDS: Final = 20.0

@@ -20,10 +20,12 @@ from placement_ac.core.plan.stats import PlacementStats, placement_stats
 from tests.day.day import play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
-from tests.day.world import MODES, MORE_TROUBLES, World
+from tests.day.world import MODES, MORE_TROUBLES, MOVES, World
 
 NOON: Final = 12.0
 HOURS: Final = 6.0
+MOVES_HOURS: Final = 3.0
+"""In the mode with moves, where the controller reads the workers all the time."""
 MINUTE: Final = 60.0
 SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
 """How many seeds are played; CI has time for one in each mode."""
@@ -40,8 +42,9 @@ def test_the_same_seed_gives_the_same_day() -> None:
 def test_an_afternoon(seed: int) -> None:
     """All is well. The seeds take turns at the modes."""
     mode = tuple(MODES)[seed % len(MODES)]
-    items = a_day(seed, HOURS, NOON, more=MORE_TROUBLES.get(mode, {}))
-    finding = play_day(mode, seed, items, HOURS * HOUR).finding
+    hours = MOVES_HOURS if mode == MOVES else HOURS
+    items = a_day(seed, hours, NOON, more=MORE_TROUBLES.get(mode, {}))
+    finding = play_day(mode, seed, items, hours * HOUR).finding
     assert not finding, f"{mode}, seed {seed}: {finding}\n{_smallest(mode, seed, items, finding)}"
 
 

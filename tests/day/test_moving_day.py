@@ -78,25 +78,42 @@ def too_long_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScorePolicy, "valid", 600.0)
 
 
+STORIES: Final[dict[str, tuple[tuple[Item, ...], float]]] = {
+    "stays": (STAYS, 20 * MINUTE),
+    "twice": (TWICE, 35 * MINUTE),
+    "many": (MANY, 30 * MINUTE),
+    "failing": (FAILING, 45 * MINUTE),
+    "used": (USED, 25 * MINUTE),
+}
+"""Each with its length."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_without_a_fault_nothing_is_found(story: str) -> None:
+    items, seconds = STORIES[story]
+    assert play_day("moves", 1, items, seconds).finding is None
+
+
 @pytest.mark.parametrize(
-    ("items", "fault", "rule", "message"),
+    ("story", "fault", "rule", "message"),
     [
-        pytest.param(STAYS, every_job, "movable", "j3 was moved", id="of a job that does not say so"),
-        pytest.param(TWICE, no_cooldown, "cooldown", "j1 was moved twice", id="of the same job again"),
-        pytest.param(MANY, no_budget, "budget", "5 jobs of research were moved", id="beyond the budget"),
-        pytest.param(FAILING, no_quarantine, "black-hole", "started on a100-eu-1", id="to a broken cluster"),
-        pytest.param(USED, no_interval, "scores", "written twice", id="of scores within the interval"),
-        pytest.param(USED, always_due, "scores", "with the same values", id="of scores that stay"),
-        pytest.param(USED, no_step, "scores", "less than the step", id="of scores by less than the step"),
-        pytest.param(USED, too_long_valid, "scores", "valid for 6", id="of scores that are valid for long"),
+        pytest.param("stays", every_job, "movable", "j3 was moved", id="of a job that does not say so"),
+        pytest.param("twice", no_cooldown, "cooldown", "j1 was moved twice", id="of the same job again"),
+        pytest.param("many", no_budget, "budget", "5 jobs of research were moved", id="beyond the budget"),
+        pytest.param(
+            "failing", no_quarantine, "black-hole", "started on a100-eu-1", id="to a broken cluster"
+        ),
+        pytest.param("used", no_interval, "scores", "written twice", id="of scores within the interval"),
+        pytest.param("used", always_due, "scores", "with the same values", id="of scores that stay"),
+        pytest.param("used", no_step, "scores", "less than the step", id="of scores by less than the step"),
+        pytest.param("used", too_long_valid, "scores", "valid for 6", id="of scores that are valid for long"),
     ],
 )
 def test_a_wrong_move_or_write_is_found(
-    items: tuple[Item, ...], fault: Fault, rule: str, message: str, monkeypatch: pytest.MonkeyPatch
+    story: str, fault: Fault, rule: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert play_day("moves", 1, items, HOUR).finding is None
     fault(monkeypatch)
-    finding = play_day("moves", 1, items, HOUR, [rule]).finding
+    finding = play_day("moves", 1, *STORIES[story], [rule]).finding
     assert finding
     assert (finding.rule, message in finding.message) == (rule, True), finding
 

@@ -72,8 +72,9 @@ def fact_questions(
 ) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again.
 
-    `again`: those of whose answers some do not count. `waits`: whether a Workload waits for the answers. If not,
-    those that are due are asked together, once one has been due for as long again: so one plan takes in all.
+    `again`: those of whose answers some do not count. `waits`: whether a Workload waits for the answers. If
+    not, those that are due are asked together, once one has been due for as long again: so one plan takes
+    in the answers of all.
     """
     unknown = [name for name in names if name in again or not _has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
