@@ -11,7 +11,7 @@ from tests.day.day import Played, play_day
 from tests.day.rules import NAMES
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, a_day
-from tests.day.world import MODES, MORE_TROUBLES
+from tests.day.world import MODES, MORE_TROUBLES, NIGHT_HOURS
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
 
 def _play(mode: str, seed: int, items: tuple[Item, ...], hours: float, rules: list[str]) -> Played:
     began = time.process_time()
-    played = play_day(mode, seed, items, hours * HOUR, rules)
+    played = play_day(mode, seed, items, (hours + NIGHT_HOURS.get(mode, 0.0)) * HOUR, rules)
     took = time.process_time() - began
     result = played.finding or "all is well"
     _say(f"seed {seed}, {mode}: {hours:g} h, {len(items)} jobs and troubles, {took:.1f} s of CPU: {result}")

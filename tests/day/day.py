@@ -9,7 +9,9 @@ from functools import partial
 from tests.day.agreement import Agreement
 from tests.day.maintenance_rules import MaintenanceRules
 from tests.day.moves_rules import MovesRules
+from tests.day.quarantine_rules import QuarantineRules
 from tests.day.rules import Finding, Rules
+from tests.day.said import Said
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
 from tests.day.world import World
@@ -47,7 +49,9 @@ def play_day(
         if world.bare:
             SetupRules(watching, world.bare)
         if world.moving:
-            MovesRules(watching, world.moving)
+            said = Said(world)
+            MovesRules(watching, said)
+            QuarantineRules(watching, world.moving, said)
 
         def happens(item: Item) -> None:
             watching.happened += 1

@@ -1,49 +1,41 @@
 """
-Rules about moves, clusters that fail every job, and scores: their budgets and promises.
+Rules about moves and scores: their budgets and promises.
 
-They look at the jobs, at the workers, and at what is written on the hub, not at how the controller decides.
+They look at the jobs, and at what is written on the hub, not at how the controller decides.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any, Final
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, WORKLOAD, Kind
-from placement_ac.core.failures.memory import ENDS_LEAST
 from placement_lab.standins.multikueue import objects as of
-from tests.day.moving import MovingFleet
 from tests.day.rules import Rules, is_move
+from tests.day.said import Said
 from tests.day.trace import HOUR
 from tests.support.virtual.clock import START
 from tests.support.virtual.hub import checks_of
 
 RACE_SECONDS: Final = 2.0
 """A write that was decided on at the end of an interval is carried out a little later than its neighbour."""
-FAST_FAILURES: Final = 24
-"""Jobs that a broken cluster gets before it is quarantined: its slots fill before the first have failed."""
-TRY_SECONDS: Final = 600.0
-"""After that, one job may try it; twice as long after each that fails."""
+HELD_SECONDS: Final = 5.0
+"""After the condition says that the list is held: a move that was decided on before is carried out."""
 
 
 class MovesRules:
-    """Watches the moves, the starts on broken clusters, and the scores; reports to `rules`."""
+    """Watches the moves and the scores; reports to `rules`."""
 
-    def __init__(self, rules: Rules, fleet: MovingFleet) -> None:
-        self._rules, self._world, self._fleet = rules, rules.world, fleet
+    def __init__(self, rules: Rules, said: Said) -> None:
+        self._rules, self._world, self._said = rules, rules.world, said
         self._moves: dict[str, list[float]] = defaultdict(list)
         """Placement → when its jobs were moved."""
         self._moved: dict[str, float] = {}
         """Job → when it was moved last."""
         self._evicted: set[str] = set()
-        self._starts: Counter[str] = Counter()
-        """Broken cluster → how many jobs have started there."""
-        self._broken_since: dict[str, float] = {}
-        self._lives = 0.0
         self._written: dict[str, float] = {}
         """Cluster → when its scores were written last."""
         self._scores: dict[str, Any] = {}
         self._world.hub.listeners.append(self._witness)
-        self._world.kueue.on_start.append(self._started)
 
     def _witness(self, what: str, kind: Kind, raw: Any) -> None:
         if kind == WORKLOAD and what == "put":
@@ -76,27 +68,10 @@ class MovesRules:
             self._rules.found(
                 "budget", f"{message}, of {settings.moves_per_hour}; check {checks_of(job.placement)[1]}"
             )
-
-    # -- clusters that fail every job
-
-    def _started(self, name: str, worker: str) -> None:
-        cluster, now = self._world.cluster_of(worker), self._world.now
-        if cluster not in self._fleet.broken:
-            self._starts.pop(cluster, None)
-            self._broken_since.pop(cluster, None)
-            return
-        if self._world.controller_began > self._lives:  # it reads the ends of those that are still on the hub
-            self._lives = self._world.controller_began
-            self._starts.clear()
-            self._broken_since.clear()
-        since = self._broken_since.setdefault(cluster, now)
-        self._starts[cluster] += 1
-        most = FAST_FAILURES + (now - since) / TRY_SECONDS
-        if self._starts[cluster] > most:
-            message = (
-                f"{self._starts[cluster]} jobs have started on {cluster} in {(now - since) / 60:.1f} min"
-            )
-            self._rules.found("black-hole", f"{message}, and each failed ({ENDS_LEAST} tell)")
+        since = self._said.held.get(job.placement)
+        if since is not None and now - since > HELD_SECONDS:
+            message = f"{name} was moved, and the list of {job.placement} has been held"
+            self._rules.found("held", f"{message} for {now - since:.0f} s")
 
     # -- scores
 

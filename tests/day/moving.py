@@ -1,7 +1,8 @@
 """
 The mode with moves: movable jobs, clusters that fail every job, and scores that the controller reports.
 
-broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. OCM selects the clusters
+broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. outage: most clusters of
+a Placement are tainted at once. OCM selects the clusters
 with the best `gpuFree`, as the controller has reported it.
 """
 
@@ -18,7 +19,7 @@ from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.score_reports.planning import counting
 from placement_ac.core.score_reports.values import GPU_FREE
-from tests.day.trace import DAY, GPUS, HOUR, QUEUES, Job, Trouble
+from tests.day.trace import CANDIDATES, DAY, GPUS, HOUR, QUEUES, Job, Trouble
 from tests.support.builders import Raw, an
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
@@ -37,6 +38,8 @@ ATTEMPTS: Final = 4
 """How often an owner submits a job that fails everywhere."""
 LONGEST_SECONDS: Final = 2 * HOUR
 """docs/rebalancing.md: the longest time until a job may try a cluster again."""
+LOST_AT_ONCE: Final = 5
+"""How many candidates of a Placement an outage takes away: two are left."""
 EXPIRY_SECONDS: Final = 30.0
 """How often OCM looks for scores that have expired."""
 MEMORY: Final = "memory"
@@ -71,7 +74,7 @@ class MovingFleet:
             self._hub.put(local)
 
     def happen(self, item: Trouble) -> None:
-        (self._break if item.what == "broken" else self._shrink)(item)
+        {"broken": self._break, "smaller": self._shrink, "outage": self._lose_most}[item.what](item)
 
     def _break(self, item: Trouble) -> None:
         until = self._world.now + item.seconds
@@ -86,6 +89,19 @@ class MovingFleet:
     def _shrink(self, item: Trouble) -> None:
         self._resize(item.whom, GPUS[item.whom] // 2)
         self._kueue.later(item.seconds, partial(self._resize, item.whom, GPUS[item.whom]))
+
+    def _lose_most(self, item: Trouble) -> None:
+        """OCM selects most candidates of a Placement no more, until they are back."""
+        reason, lost = f"outage {item.at}", CANDIDATES[item.whom][:LOST_AT_ONCE]
+
+        def change(*, over: bool) -> None:
+            for cluster in lost:
+                tainted = self._world.sites[cluster].tainted
+                (tainted.discard if over else tainted.add)(reason)
+            self._world.decide_every()
+
+        change(over=False)
+        self._kueue.later(item.seconds, partial(change, over=True))
 
     def _resize(self, cluster: str, gpus: int) -> None:
         self._kueue.workers[cluster].slots = gpus

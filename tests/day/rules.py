@@ -25,7 +25,8 @@ NAMES: Final = (
     *("drains", "lost-clusters", "counts", "explained", "jobs"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
-    *("movable", "cooldown", "budget", "black-hole", "scores"),  # of `moves_rules`
+    *("movable", "cooldown", "budget", "held", "scores"),  # of `moves_rules`
+    *("black-hole", "refused", "forgotten"),  # of `quarantine_rules`
     "returns",  # "waits", beside a cluster that failed every job and has been mended
 )
 SLACK_SECONDS: Final = 20.0

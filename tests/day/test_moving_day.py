@@ -7,9 +7,11 @@ from typing import Any, Final
 import pytest
 
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
 from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.moves.history import MoveHistory
-from tests.day import moving
+from placement_ac.core.moves.planning import MovePlan, plan_moves
+from tests.day import moving, quarantine_rules
 from tests.day.day import play_day
 from tests.day.trace import HOUR, Item, Job, Trouble
 
@@ -132,3 +134,40 @@ def test_a_quarantine_that_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch
     finding = play_day("moves", 1, items, 1.5 * HOUR, ["returns"]).finding
     assert finding
     assert "beside a100-eu-1" in finding.message
+
+
+def outage(at: float) -> Trouble:
+    """Most clusters of the Placement are selected no more, for half an hour."""
+    return Trouble(at * MINUTE, "outage", "research", 0.5 * HOUR)
+
+
+def test_a_move_while_the_list_is_held_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(fleet: Any, *, in_step: bool, mass_loss: bool) -> MovePlan:
+        del mass_loss
+        return plan_moves(fleet, in_step=in_step, mass_loss=False)
+
+    crowd = tuple(job(n, 5 + n / 60, gpus=1) for n in range(40))
+    items = (*crowd, outage(7.3))
+    assert play_day("moves", 1, items, 20 * MINUTE).finding is None
+    monkeypatch.setattr("placement_ac.core.plan.moving.plan_moves", always)
+    finding = play_day("moves", 1, items, 20 * MINUTE, ["held"]).finding
+    assert finding
+    assert "the list of research has been held" in finding.message
+
+
+def test_a_job_that_is_sent_to_a_quarantined_cluster_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check says that it is quarantined, and the dispatcher does not care."""
+    assert play_day("moves", 1, FAILING, HOUR).finding is None
+    monkeypatch.setitem(FILTERS, QUARANTINE, Filter(lambda *_: None))
+    finding = play_day("moves", 1, FAILING, HOUR, ["refused"]).finding
+    assert finding
+    assert "starts on a100-eu-1, quarantined" in finding.message
+
+
+def test_a_quarantine_that_is_not_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job comes any more, and the bound is shorter than the controller's memory."""
+    items = (replace(BROKEN, seconds=0.25 * HOUR), *FAILING[1:25])
+    monkeypatch.setattr(quarantine_rules, "FORGOTTEN_SECONDS", 900.0)
+    finding = play_day("moves", 1, items, HOUR, ["forgotten"]).finding
+    assert finding
+    assert "has a100-eu-1 in quarantine" in finding.message

@@ -126,6 +126,8 @@ class Kind:
     per_day: float
     shortest: float
     longest: float
+    least: int = 0
+    """So many come at least, early in the time that is played."""
 
 
 TROUBLES: Final[Mapping[str, Kind]] = {
@@ -160,13 +162,15 @@ SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
 }
 """Troubles of a fleet whose workers begin bare."""
 MOVES_TROUBLES: Final[Mapping[str, Kind]] = {
-    "broken": Kind(3, HOUR, 4 * HOUR),
+    "broken": Kind(3, HOUR, 4 * HOUR, least=1),
     "smaller": Kind(10, 900, 3 * HOUR),
+    "outage": Kind(2, 600, HOUR),
 }
 """Troubles in the mode with moves."""
 WHOM: Final[Mapping[str, tuple[str, ...]]] = {
     "crash": ("leader",),
     "edit": PLACEMENTS,
+    "outage": PLACEMENTS,
     "template": ("all",),
     "queue": tuple(EXTRA_QUEUES),
 }
@@ -225,15 +229,22 @@ def _log_normal(chance: random.Random, median: float, sigma: float) -> float:
 
 
 def _troubles(chance: random.Random, until: float, kinds: Mapping[str, Kind]) -> Iterator[Trouble]:
+    """Yield the troubles of some kinds; all of them are over when the time is."""
     for what, kind in kinds.items():
-        at = 0.0
+        at, number = 0.0, 0
         while (at := at + chance.expovariate(kind.per_day / DAY)) < until:
-            whom = WHOM.get(what, CLUSTERS)
-            # Short ones are more frequent than long ones.
-            lasts = (
-                kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
-            )
-            yield Trouble(at, what, chance.choice(whom), round(lasts, 1), chance.randrange(0, 100, 5))
+            yield _trouble(chance, what, kind, at, until)
+            number += 1
+        for _ in range(number, kind.least):
+            yield _trouble(chance, what, kind, chance.uniform(0.05, 0.3) * until, until)
+
+
+def _trouble(chance: random.Random, what: str, kind: Kind, at: float, until: float) -> Trouble:
+    whom = WHOM.get(what, CLUSTERS)
+    # Short ones are more frequent than long ones.
+    lasts = kind.shortest * (kind.longest / kind.shortest) ** chance.random() if kind.shortest else 0.0
+    lasts = min(round(lasts, 1), max(until - at, 1.0)) if lasts else 0.0
+    return Trouble(at, what, chance.choice(whom), lasts, chance.randrange(0, 100, 5))
 
 
 def _windows(chance: random.Random, until: float) -> Iterator[Trouble]:

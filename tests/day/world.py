@@ -84,6 +84,8 @@ MOVES: Final = "moves"
 """The mode with movable jobs, clusters that keep failing, and scores that the controller reports."""
 MORE_TROUBLES: Final[Mapping[str, Mapping[str, Frequency]]] = {BARE: SETUP_TROUBLES, MOVES: MOVES_TROUBLES}
 """The troubles that a mode has besides."""
+NIGHT_HOURS: Final[Mapping[str, float]] = {MOVES: 5.0}
+"""How long `make day` plays on when nothing happens any more: a quarantine may take four hours to end."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
 KEPT_SECONDS: Final = 120.0
