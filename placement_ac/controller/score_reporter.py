@@ -82,10 +82,10 @@ class ScoreReporter:
         read_at = self._history.last_at(cluster)
         if read_at is not None and now - read_at > self._policy.valid:  # its next reading waits for too long
             self._history.forget(cluster)
-        plan = self._plan(key)
+        plan = self._plan(inputs)
         if plan.changes:
             async with self._changing:
-                plan = self._plan(key)
+                plan = self._plan(self._inputs(key))
                 await self._write(key, plan)
         else:
             await self._write(key, plan)
@@ -105,15 +105,15 @@ class ScoreReporter:
     def _inputs(self, key: Key) -> ScoreInputs:
         return self._cache.scores.inputs(key.name, self._clock())
 
-    def _plan(self, key: Key) -> ScorePlan:
-        inputs = self._inputs(key)
+    def _plan(self, inputs: ScoreInputs) -> ScorePlan:
+        cluster = inputs.cluster
         if is_taken(inputs.observed):
-            level = self._logged.level((key.name, "taken"), "")
-            log.log(level, "an AddOnPlacementScore of our name is somebody else's", cluster=key.name)
-        elif self._logged.ended((key.name, "taken")):
-            log.info("the AddOnPlacementScore is no longer somebody else's", cluster=key.name)
+            level = self._logged.level((cluster, "taken"), "")
+            log.log(level, "an AddOnPlacementScore of our name is somebody else's", cluster=cluster)
+        elif self._logged.ended((cluster, "taken")):
+            log.info("the AddOnPlacementScore is no longer somebody else's", cluster=cluster)
         return plan_scores(
-            inputs, self._history, lambda: self._cache.scores.score_choices(key.name, inputs.now)
+            inputs, self._history, lambda: self._cache.scores.score_choices(cluster, inputs.now)
         )
 
     async def _write(self, key: Key, plan: ScorePlan) -> None:

@@ -77,7 +77,7 @@ class StartForecaster:
         placements = [
             PlacementInputs(snapshot, select_targets(snapshot))
             for snapshot in map(self._snapshot, sorted(keys))
-            if snapshot.policy.dispatcher
+            if snapshot.policy.dispatcher and snapshot.checks.ours  # no check is left of some
         ]
         workloads = {one.meta.uid: one for of in placements for one in of.snapshot.workloads}
         waiting = self._count(workloads.values())

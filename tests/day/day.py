@@ -12,7 +12,6 @@ from tests.day.moves_rules import MovesRules
 from tests.day.quarantine_rules import QuarantineRules
 from tests.day.rules import Finding, Rules
 from tests.day.said import Said
-from tests.day.score_rules import ScoreRules
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
 from tests.day.world import World
@@ -53,7 +52,6 @@ def play_day(
             said = Said(world)
             MovesRules(watching, said)
             QuarantineRules(watching, world.moving, said)
-            ScoreRules(watching)
 
         def happens(item: Item) -> None:
             watching.happened += 1

@@ -2,8 +2,8 @@
 The mode with moves: movable jobs, clusters that fail every job, and scores that the controller reports.
 
 broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. outage: most clusters of
-a Placement are tainted at once. OCM selects the clusters with the best `gpuFree`, as the controller has
-reported it. Some jobs fail wherever they run, and owners submit failed jobs again.
+a Placement are tainted at once. OCM selects the clusters
+with the best `gpuFree`, as the controller has reported it.
 """
 
 import asyncio

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from placement_ac.core.failures.memory import KEPT_FOR
+from tests.day.moves_rules import RACE_SECONDS
 from tests.day.moving import MovingFleet
-from tests.day.rules import LEAVES_SECONDS, RACE_SECONDS, Rules
+from tests.day.rules import LEAVES_SECONDS, Rules
 from tests.day.said import Quarantined, Said
+from tests.day.trace import PLACEMENTS
 
 FAST_FAILURES: Final = 24
 """Jobs that a broken cluster gets before it is quarantined: its GPUs fill before the first have failed."""
 TRY_SECONDS: Final = 600.0
 """After that, one job may try it; twice as long after each that fails."""
-RETURNS_SECONDS: Final = KEPT_FOR.total_seconds() + 120.0
+FORGOTTEN_SECONDS: Final = KEPT_FOR.total_seconds() + 120.0
 """docs/rebalancing.md: so long after its last end a cluster is forgotten, and with it the quarantine."""
 LOOK_SECONDS: Final = 60.0
 STEADY_SECONDS: Final = 2 * LEAVES_SECONDS
@@ -41,6 +43,8 @@ class QuarantineRules:
         """Cluster → when a job has ended or started there last."""
         self._tries: dict[tuple[str, str], str] = {}
         """Placement and quarantined cluster → the job that tries it."""
+        for placement in PLACEMENTS:
+            self._decided(placement)
         self._world.kueue.on_start.append(self._started)
         self._world.on_decision.append(lambda placement, _: self._decided(placement))
         self._world.kueue.later(LOOK_SECONDS, self._look)
@@ -123,8 +127,8 @@ class QuarantineRules:
             return
         for (placement, cluster), quarantined in self._said.quarantined.items():
             idle = world.now - max(self._last.get(cluster, 0.0), quarantined.since)
-            if cluster not in self._fleet.broken and idle > RETURNS_SECONDS:
+            if cluster not in self._fleet.broken and idle > FORGOTTEN_SECONDS:
                 message = (
                     f"{placement} has {cluster} in quarantine, {idle / 3600:.1f} h after the last job there"
                 )
-                self._rules.found("returns", message)
+                self._rules.found("forgotten", message)

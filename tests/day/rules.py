@@ -25,14 +25,12 @@ NAMES: Final = (
     *("drains", "lost-clusters", "counts", "explained", "jobs"),  # of `agreement`
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
-    *("movable", "cooldown", "budget", "held"),  # of `moves_rules`
-    *("black-hole", "refused", "returns"),  # of `quarantine_rules`
-    "scores",  # of `score_rules`
+    *("movable", "cooldown", "budget", "held", "scores"),  # of `moves_rules`
+    *("black-hole", "refused", "forgotten"),  # of `quarantine_rules`
+    "returns",  # "waits", beside a cluster that failed every job and has been mended
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
-RACE_SECONDS: Final = 2.0
-"""A write that was decided on at the end of an interval is carried out a little later than its neighbour."""
 LEAVES_SECONDS: Final = 30.0
 """From a decision without a cluster to the last job that starts there: the cluster is asked twice."""
 BACK_SECONDS: Final = 45.0
@@ -291,14 +289,17 @@ class Rules:
             self.world.jobs[name],
             {cluster: self.world.room(cluster) for cluster in CLUSTERS},
         )
-        beside = ", ".join(f"{one} with {room[one]} free" for one in self._idle(name, room))
+        idle = self._idle(name, room)
+        beside = ", ".join(f"{one} with {room[one]} free" for one in idle)
         waits = (self.world.now - (seen.idle_since or 0.0)) / 60
         on = ", ".join(of.nominated_of(seen.raw)) or "none"
         said = "; ".join(
             f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
         )
         message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
-        self.found("waits", f"{message}; nominated to {on}; {said}")
+        mended = self.world.moving.mended.keys() if self.world.moving else ()
+        rule = "returns" if set(idle).issubset(mended) else "waits"
+        self.found(rule, f"{message}; nominated to {on}; {said}")
 
     def _may_run_elsewhere(self, seen: Seen) -> bool:
         """Whether it was sent back from a cluster that does not answer, and may have left a copy there."""
@@ -340,7 +341,8 @@ class Rules:
         for key, number in (reconciles - before).items():
             if number > RECONCILES_PER_HOUR:
                 self.found("reconciles", f"{key.kind} {key.name} was reconciled {number} times in an hour")
-        number = (writes - written).total() - (writes - written)[PLACEMENT_SCORE]  # see `score_rules`
+        # Scores have a budget of their own: they are renewed before they expire (docs/rebalancing.md).
+        number = (writes - written).total() - (writes - written)[PLACEMENT_SCORE]
         most = WRITES_PER_HOUR + WRITES_PER_ITEM * (self.happened + len(self.jobs))
         self.happened = 0
         if number > most:

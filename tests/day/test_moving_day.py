@@ -1,4 +1,4 @@
-"""A day with moves, quarantines and scores: an eventful hour, and that each breach of a rule is found."""
+"""The mode with moves: each fault in moves, quarantines and scores is found."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,167 +6,168 @@ from typing import Any, Final
 
 import pytest
 
-from placement_ac.config.policy import score_policy
-from placement_ac.controller import score_reporter
-from placement_ac.core.api.constants import ANNOTATION_MOVABLE
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
-from placement_ac.core.failures.memory import FailureMemory
+from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.moves.history import MoveHistory
-from placement_ac.core.moves.planning import plan_moves
-from placement_ac.core.plan import moving as planned
-from tests.day import quarantine_rules, world
+from placement_ac.core.moves.planning import MovePlan, plan_moves
+from tests.day import moving, quarantine_rules
 from tests.day.day import play_day
-from tests.day.moving import MovingFleet
 from tests.day.trace import HOUR, Item, Job, Trouble
-from tests.day.world import MOVES
 
 MINUTE: Final = 60.0
-HERE: Final = "a100-eu-1"
-"""The first of the clusters that Placement research selects."""
+Fault = Callable[[pytest.MonkeyPatch], None]
 
 
-def job(number: int, at: float, gpus: int = 1, lasts: float = 240.0) -> Job:
-    """A job of Placement research; `at` and `lasts` in minutes. Every third one is not movable."""
-    return Job(at * MINUTE, f"j{number}", "research", "research", gpus, lasts * MINUTE)
+def job(number: int, at: float, gpus: int = 2, lasts: float = 170.0, pool: str = "") -> Job:
+    """A job of Placement research, which may be moved unless three divides its number; times in minutes."""
+    return Job(at * MINUTE, f"j{number}", "research", "research", gpus, lasts * MINUTE, pool)
 
 
-def trouble(at: float, what: str, whom: str = HERE, lasts: float = 0.0, value: int = 0) -> Trouble:
-    """`at` and `lasts` in minutes."""
-    return Trouble(at * MINUTE, what, whom, lasts * MINUTE, value)
+def taint(cluster: str, at: float, lasts: float = 120.0) -> Trouble:
+    return Trouble(at * MINUTE, "taint", cluster, lasts * MINUTE)
 
 
-CROWD: Final = tuple(job(n, 5 + n / 60) for n in range(40))
-"""Long jobs on all clusters."""
-EMPTIED: Final = (*CROWD, trouble(12, "window", lasts=120))
-"""Then one of them is to be emptied, of more jobs than the budget has moves."""
-BLACK_HOLE: Final = (
-    trouble(4, "broken", lasts=60),
-    *(job(40 + n, 5 + n / 4, lasts=3) for n in range(100)),
+LEAVES: Final = taint("a100-eu-1", 10)
+"""OCM selects the cluster of the first jobs no more, so those that may be moved are."""
+STAYS: Final = (job(3, 2), LEAVES)
+TWICE: Final = (job(1, 2), LEAVES, *(taint(one, 25) for one in ("a100-eu-2", "a100-eu-3", "a100-us-1")))
+MANY: Final = (*(job(n, 2 + n / 60) for n in (1, 2, 4, 5, 7, 8, 10, 11)), LEAVES)
+BROKEN: Final = Trouble(1 * MINUTE, "broken", "a100-eu-1", 2 * HOUR)
+FAILING: Final = (
+    BROKEN,
+    *(taint(one, 1) for one in ("a100-eu-3", "a100-us-2")),
+    *(job(n, 3 + n / 2, gpus=1, lasts=5, pool="blue") for n in range(80)),
 )
-"""The first cluster fails each job, and jobs keep coming."""
-TWO_LEFT: Final = ("a100-us-3", "h100-eu-1")
-TO_AND_FRO: Final = (
-    trouble(1, "outage", "research", 120),
-    job(1, 8),
-    trouble(12, "window", TWO_LEFT[0], 13),
-    trouble(30, "window", TWO_LEFT[1], 13),
-    trouble(48, "window", TWO_LEFT[0], 13),
-)
-"""Two clusters are left, and now the one, now the other is to be emptied."""
-EVENTFUL: Final = (
-    *CROWD[:30],
-    *BLACK_HOLE[:60],
-    *(job(150 + n, 20 + n, lasts=30) for n in range(40)),
-    job(239, 21),
-    trouble(12, "window", "a100-eu-2", lasts=90),
-    trouble(14, "crash", "leader", 0.3, value=2),
-    trouble(18, "outage", "research", 9),
-    trouble(25, "smaller", "a100-us-1", 20),
-    trouble(33, "crash", "leader", 0.3, value=1),
-    trouble(40, "away", "a100-eu-3", 8),
-)
-"""Each trouble once, crashes while jobs are moved, and one job that fails everywhere."""
+"""Of the pool, one other cluster is left. Each job is nominated to both."""
+USED: Final = tuple(job(n, 2 + 3 * n, gpus=1) for n in range(8))
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 5))])
-@pytest.mark.timeout(300)
-def test_an_eventful_hour(seed: int) -> None:
-    played = play_day(MOVES, seed, EVENTFUL, 1.25 * HOUR)
-    assert not played.finding
-    assert played.world.kueue.starts["j239"]
+def every_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workload, "movable", True)
 
 
-# -- each breach is found
+def no_cooldown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MoveHistory, "cooling", {})
 
 
-def scored(**changed: Any) -> Callable[[Any], Any]:
-    """The policy of the scores, with another value."""
-    return lambda settings: replace(score_policy(settings), **changed)
+def no_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MoveHistory, "left", lambda *_: 1)
 
 
-def too_large(*args: Any) -> dict[str, int]:
-    return dict.fromkeys(score_values(*args), 150)
+def no_quarantine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.failures.memory.THRESHOLD", 0.0)
 
 
-score_values = score_reporter.score_values
-ALWAYS: Final = Filter(lambda *_: None)
+def no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._left", lambda *_: 0.0)
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
 
 
-def also_in_a_mass_loss(fleet: Any, *, in_step: bool, mass_loss: bool) -> Any:
-    del mass_loss
-    return plan_moves(fleet, in_step=in_step, mass_loss=False)
+def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
 
 
-@pytest.mark.timeout(300)
+def no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def latest(cluster: str, _: Any, history: Any, step: int) -> dict[str, int]:
+        return dict(history.last(cluster))
+
+    monkeypatch.setattr("placement_ac.core.score_reports.planning.changed_scores", latest)
+    monkeypatch.setattr("placement_ac.core.score_reports.planning.bounded_scores", lambda _, __, it, *___: it)
+
+
+def too_long_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScorePolicy, "valid", 600.0)
+
+
+STORIES: Final[dict[str, tuple[tuple[Item, ...], float]]] = {
+    "stays": (STAYS, 20 * MINUTE),
+    "twice": (TWICE, 35 * MINUTE),
+    "many": (MANY, 30 * MINUTE),
+    "failing": (FAILING, 45 * MINUTE),
+    "used": (USED, 25 * MINUTE),
+}
+"""Each with its length."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_without_a_fault_nothing_is_found(story: str) -> None:
+    items, seconds = STORIES[story]
+    assert play_day("moves", 1, items, seconds).finding is None
+
+
 @pytest.mark.parametrize(
-    ("items", "minutes", "where", "fault", "rule"),
+    ("story", "fault", "rule", "message"),
     [
+        pytest.param("stays", every_job, "movable", "j3 was moved", id="of a job that does not say so"),
+        pytest.param("twice", no_cooldown, "cooldown", "j1 was moved twice", id="of the same job again"),
+        pytest.param("many", no_budget, "budget", "5 jobs of research were moved", id="beyond the budget"),
         pytest.param(
-            (*(job(3 * n, 5 + n / 60) for n in range(15)), EMPTIED[-1]),
-            *(25, (MovingFleet, "annotations"), lambda *_: {ANNOTATION_MOVABLE: "true"}, "movable"),
-            id="a job that may not be moved is",
+            "failing", no_quarantine, "black-hole", "started on a100-eu-1", id="to a broken cluster"
         ),
-        pytest.param(
-            *(EMPTIED, 40, (MoveHistory, "left"), lambda *_: 99, "budget"), id="the budget is exceeded"
-        ),
-        pytest.param(
-            *(TO_AND_FRO, 70, (MoveHistory, "cooling"), {}, "cooldown"), id="a job is moved twice in an hour"
-        ),
-        pytest.param(
-            (*CROWD, trouble(7.3, "outage", "research", 30)),
-            *(25, (planned, "plan_moves"), also_in_a_mass_loss, "held"),
-            id="a job is moved while the list is held",
-        ),
-        pytest.param(
-            BLACK_HOLE,
-            *(30, (FailureMemory, "failing"), lambda *_: {}, "black-hole"),
-            id="no cluster is quarantined",
-        ),
-        pytest.param(
-            BLACK_HOLE[:4],
-            *(12, (score_reporter, "score_values"), too_large, "scores"),
-            id="a score is too large",
-        ),
-        pytest.param(
-            (*CROWD[:20], trouble(9, "smaller", lasts=3), trouble(15, "smaller", lasts=3)),
-            *(20, (world, "score_policy"), scored(step=1), "scores"),
-            id="a score changes by less than the step",
-        ),
-        pytest.param(
-            BLACK_HOLE[:4],
-            *(12, (world, "score_policy"), scored(interval=20.0), "scores"),
-            id="scores are written too often",
-        ),
+        pytest.param("used", no_interval, "scores", "written twice", id="of scores within the interval"),
+        pytest.param("used", always_due, "scores", "with the same values", id="of scores that stay"),
+        pytest.param("used", no_step, "scores", "less than the step", id="of scores by less than the step"),
+        pytest.param("used", too_long_valid, "scores", "valid for 6", id="of scores that are valid for long"),
     ],
 )
-def test_a_breach_is_found(
-    items: tuple[Item, ...],
-    minutes: float,
-    where: tuple[Any, str],
-    fault: Any,
-    rule: str,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_wrong_move_or_write_is_found(
+    story: str, fault: Fault, rule: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert play_day(MOVES, 1, items, minutes * MINUTE).finding is None
-    monkeypatch.setattr(*where, fault)
-    finding = play_day(MOVES, 1, items, minutes * MINUTE, [rule]).finding
+    fault(monkeypatch)
+    finding = play_day("moves", 1, *STORIES[story], [rule]).finding
     assert finding
-    assert finding.rule == rule
+    assert (finding.rule, message in finding.message) == (rule, True), finding
 
 
-@pytest.mark.timeout(300)
-def test_a_job_that_is_sent_to_a_quarantined_cluster_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FILTERS, QUARANTINE, ALWAYS)
-    finding = play_day(MOVES, 1, BLACK_HOLE, 30 * MINUTE, ["refused"]).finding
-    assert finding
-    assert HERE in finding.message
+def no_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("placement_ac.core.plan.job_fit._tried_by", lambda *_: None)
 
 
-@pytest.mark.timeout(300)
 def test_a_quarantine_that_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound is shorter than the controller's memory."""
-    items = (trouble(4, "broken", lasts=11), *BLACK_HOLE[1:21])
-    monkeypatch.setattr(quarantine_rules, "RETURNS_SECONDS", 10 * MINUTE)
-    finding = play_day(MOVES, 1, items, 35 * MINUTE, ["returns"]).finding
+    """The first of two jobs fills the other cluster; for the second one there is only the mended one."""
+    monkeypatch.setattr(moving, "LONGEST_SECONDS", 900.0)  # there is time for few failures
+    failing = (replace(BROKEN, seconds=0.5 * HOUR), *FAILING[1:19])
+    items = (*failing, *(job(100 + n, 50 + 20 * n, gpus=8, pool="blue") for n in range(2)))
+    assert play_day("moves", 1, items, 1.5 * HOUR).finding is None
+    no_try(monkeypatch)
+    finding = play_day("moves", 1, items, 1.5 * HOUR, ["returns"]).finding
     assert finding
-    assert HERE in finding.message
+    assert "beside a100-eu-1" in finding.message
+
+
+def outage(at: float) -> Trouble:
+    """Most clusters of the Placement are selected no more, for half an hour."""
+    return Trouble(at * MINUTE, "outage", "research", 0.5 * HOUR)
+
+
+def test_a_move_while_the_list_is_held_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(fleet: Any, *, in_step: bool, mass_loss: bool) -> MovePlan:
+        del mass_loss
+        return plan_moves(fleet, in_step=in_step, mass_loss=False)
+
+    crowd = tuple(job(n, 5 + n / 60, gpus=1) for n in range(40))
+    items = (*crowd, outage(7.3))
+    assert play_day("moves", 1, items, 20 * MINUTE).finding is None
+    monkeypatch.setattr("placement_ac.core.plan.moving.plan_moves", always)
+    finding = play_day("moves", 1, items, 20 * MINUTE, ["held"]).finding
+    assert finding
+    assert "the list of research has been held" in finding.message
+
+
+def test_a_job_that_is_sent_to_a_quarantined_cluster_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check says that it is quarantined, and the dispatcher does not care."""
+    assert play_day("moves", 1, FAILING, HOUR).finding is None
+    monkeypatch.setitem(FILTERS, QUARANTINE, Filter(lambda *_: None))
+    finding = play_day("moves", 1, FAILING, HOUR, ["refused"]).finding
+    assert finding
+    assert "starts on a100-eu-1, quarantined" in finding.message
+
+
+def test_a_quarantine_that_is_not_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job comes any more, and the bound is shorter than the controller's memory."""
+    items = (replace(BROKEN, seconds=0.25 * HOUR), *FAILING[1:25])
+    monkeypatch.setattr(quarantine_rules, "FORGOTTEN_SECONDS", 900.0)
+    finding = play_day("moves", 1, items, HOUR, ["forgotten"]).finding
+    assert finding
+    assert "has a100-eu-1 in quarantine" in finding.message

@@ -162,7 +162,7 @@ SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
 }
 """Troubles of a fleet whose workers begin bare."""
 MOVES_TROUBLES: Final[Mapping[str, Kind]] = {
-    "broken": Kind(2, HOUR, 4 * HOUR, least=1),
+    "broken": Kind(3, HOUR, 4 * HOUR, least=1),
     "smaller": Kind(10, 900, 3 * HOUR),
     "outage": Kind(2, 600, HOUR),
 }

@@ -185,3 +185,20 @@ def test_with_moves_a_degraded_and_an_added_cluster_are_balanced_within_half_an_
 def test_without_moves_they_are_not_balanced_within_three_hours() -> None:
     fleet, took = rebalanced(POLICY, 3.0, is_balanced)
     assert (took, fleet.moved) == (float("inf"), [])
+
+
+def test_a_movable_job_that_runs_costs_two_plans_in_half_a_minute() -> None:
+    """One that asks the workers, and one that takes in all their answers, however many there are."""
+    fleet = MovingFleet(1, dict.fromkeys("abcdef", 8), replace(POLICY, moves=MovePolicy()))
+
+    async def story() -> int:
+        fleet.start(*"abcdef")
+        fleet.submit("j", LONG_JOB)
+        await asyncio.sleep(TROUBLE)
+        before = fleet.controller.reconciles.total()
+        await asyncio.sleep(TROUBLE)
+        return fleet.controller.reconciles.total() - before
+
+    plans = play(fleet.kueue, story())
+    assert fleet.where("j")
+    assert plans <= 2 * TROUBLE / 30.0 + 4

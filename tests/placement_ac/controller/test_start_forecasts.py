@@ -16,7 +16,9 @@ from placement_ac.core.inputs.state import Key, PlacementPolicy, Snapshot
 from placement_ac.observability.metrics import Metrics
 from tests.kubectl_placement.test_expected_start import FIRST, finished, known, running, waiting
 from tests.kubectl_placement.test_explain_workload import view_of
-from tests.support.builders import NOW, Raw
+from tests.support.builders import NOW, Raw, an
+
+OURS = {constants.LABEL_MANAGED_BY: constants.MANAGED_BY, constants.LABEL_PLACEMENT: "gone"}
 
 
 class Stage:
@@ -107,6 +109,18 @@ async def test_after_a_reset_nothing_is_known_of_earlier_forecasts() -> None:
     at.put(started(job, at.now))
     await at.looks.look()
     assert at.counted() == {}
+
+
+async def test_clusters_of_a_placement_without_a_check_are_no_reason_to_know_nothing() -> None:
+    job = waiting()
+    at = Stage(*finished(40), running(), job)
+    at.cache.put(constants.MULTIKUEUE_CLUSTER, an(constants.MULTIKUEUE_CLUSTER, "gone-a", labels=OURS))
+    assert Key("placement", "gone") in at.cache.keys()  # noqa: SIM118  # no mapping
+    await at.looks.look()
+    at.now += timedelta(minutes=3)
+    at.put(started(job, at.now))
+    await at.looks.look()
+    assert at.counted() == {"held": 1}
 
 
 async def test_a_look_that_fails_is_no_reason_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -375,3 +375,23 @@ def test_text_that_is_no_record_counts_for_nothing() -> None:
 def test_without_movable_jobs_no_worker_is_asked() -> None:
     assert planned(job(movable="")).ask_for_facts == ()
     assert planned(job(), used=dict.fromkeys("ab")).ask_for_facts == ()  # they have just answered
+
+
+@pytest.mark.parametrize(
+    ("ages", "asked", "again"),
+    [
+        pytest.param((16.0, 12.0), (), 14.0, id="one is due"),
+        pytest.param((30.0, 15.0), ("p-a", "p-b"), None, id="one has been due for long"),
+        pytest.param((30.0, 14.0), ("p-a",), 16.0, id="the other one is not due"),
+    ],
+)
+def test_workers_are_asked_together_as_nothing_waits(
+    ages: tuple[float, float], asked: tuple[str, ...], again: float | None
+) -> None:
+    seen = fleet(job(), used={"a": (8, 1), "b": (8, 8)})
+    known = {
+        name: replace(seen.fleet.queue_facts[name], age=age)
+        for name, age in zip(("p-a", "p-b"), ages, strict=True)
+    }
+    answer = plan(replace(seen, fleet=replace(seen.fleet, queue_facts=known)))
+    assert (answer.ask_for_facts, answer.requeue_after) == (asked, again)
