@@ -7,7 +7,7 @@ a step (`core.capacity_report.changes`).
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -33,7 +33,7 @@ from placement_ac.core.capacity_report.document import documents
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.capacity_report.since import came_since, left_since
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator
 
@@ -47,20 +47,40 @@ GATHER_SECONDS: Final = 1.0
 """How long an answer waits for those of other workers."""
 
 
+TakeFacts = Callable[[WorkerFacts], None]
+"""Takes in the answer to a question."""
+_Workloads = dict[str, Workload]
+"""Workloads by uid."""
+
+
 @dataclass(slots=True)
 class _Answer:
     """An answer of a worker: when it was asked, and the Workloads that the answer counts."""
 
     at: float
     facts: WorkerFacts
-    worker: str = ""
-    """The MultiKueueCluster that was asked about; "": its cluster, for scores."""
-    workloads: Collection[Workload] = ()
-    """Those of then; until they are looked at, all that the question was about."""
-    counted: dict[str, Workload] | None = field(default=None)
-    """Those of this MultiKueueCluster that had quota then, by uid."""
-    left: dict[str, Workload] = field(default_factory=dict)
+    counted: _Workloads
+    """This hub's Workloads that had quota there when it was asked."""
+    left: _Workloads = field(default_factory=dict)
     """Those of them that have left, in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hub:
+    """The clusters and the Workloads of this hub at one time."""
+
+    clusters: dict[str, ReportedCluster]
+    workloads: Mapping[str, WorkloadsOf]
+    """By MultiKueueCluster."""
+    cluster_of: Mapping[str, str]
+    """MultiKueueCluster → its cluster."""
+
+    def there(self, workers: Iterable[str]) -> tuple[_Workloads, _Workloads]:
+        """Return all Workloads that run on these MultiKueueClusters, and those that wait there."""
+        there = [self.workloads[worker] for worker in workers if worker in self.workloads]
+        running = {uid: workload for one in there for uid, workload in one.running.items()}
+        waiting = {uid: workload for one in there for uid, workload in one.waiting.items()}
+        return running, waiting
 
 
 class CapacityReporter:
@@ -82,25 +102,44 @@ class CapacityReporter:
         self._monotonic = monotonic
         self._answers: dict[str, _Answer] = {}
         """MultiKueueCluster, or cluster with a leading "/", → its last answer."""
+        self._known: _Hub | None = None
         self._news = asyncio.Event()
         self._written: CapacityReport | None = None
         self._logged = LogDeduplicator()
         self.report: CapacityReport | None = None
         """The last report; None: there is none."""
 
-    def take_queues(
-        self, worker: str, asked_at: float, facts: WorkerFacts, workloads: Collection[Workload]
-    ) -> None:
-        """Take in the queues of a MultiKueueCluster's worker; `workloads`: the Placement's of then."""
-        self._take(worker, _Answer(asked_at, facts, worker, workloads))
+    def ask_worker(self, worker: str, asked_at: float) -> TakeFacts:
+        """Take in that a MultiKueueCluster's worker is asked now; return what takes its answer."""
+        hub = self._hub()
+        return self._ask(worker, hub, hub.cluster_of.get(worker), asked_at)
 
-    def take_reading(self, cluster: str, asked_at: float, facts: WorkerFacts) -> None:
-        """Take in the queues of a cluster's worker, read for its scores."""
-        self._take(f"/{cluster}", _Answer(asked_at, facts))
+    def ask_cluster(self, cluster: str, asked_at: float) -> TakeFacts:
+        """Take in that a cluster's worker is read for its scores now; return what takes its queues."""
+        return self._ask(f"/{cluster}", self._hub(), cluster, asked_at)
 
-    def _take(self, key: str, answer: _Answer) -> None:
-        self._answers[key] = answer
-        self._news.set()
+    def _ask(self, key: str, hub: _Hub, cluster: str | None, asked_at: float) -> TakeFacts:
+        known = hub.clusters.get(cluster or "")
+        running, waiting = hub.there(known.workers if known else (key,))
+        then = WorkloadsThere(frozenset(running), frozenset(waiting))
+
+        def take(facts: WorkerFacts) -> None:
+            self._answers[key] = _Answer(asked_at, replace(facts, then=then), running)
+            self._news.set()
+
+        return take
+
+    def _hub(self) -> _Hub:
+        """Return the hub as it is, read once for all questions of one turn of the event loop."""
+        if self._known is None:
+            clusters = self._cache.capacity.clusters()
+            cluster_of = {worker: name for name, one in clusters.items() for worker in one.workers}
+            self._known = _Hub(clusters, self._cache.capacity.workloads(), cluster_of)
+            asyncio.get_running_loop().call_soon(self._forget_hub)
+        return self._known
+
+    def _forget_hub(self) -> None:
+        self._known = None
 
     def reset(self) -> None:
         """Forget everything, as after a restart."""
@@ -156,20 +195,18 @@ class CapacityReporter:
         await self._client.apply(CONFIG_MAP.at("v1"), body, manager=CAPACITY_MANAGER)
 
     def _report(self) -> CapacityReport:
-        clusters, workloads = self._cache.capacity.clusters(), self._cache.capacity.workloads()
+        hub = self._hub()
+        clusters = dict(hub.clusters)
         for key in self._answers:
             if key.startswith("/"):
                 clusters.setdefault(key[1:], ReportedCluster())
         known = {f"/{name}" for name in clusters}.union(*(one.workers for one in clusters.values()))
         self._answers = {key: answer for key, answer in self._answers.items() if key in known}
-        states = (self._state(name, cluster, workloads) for name, cluster in clusters.items())
+        states = (self._state(name, cluster, hub) for name, cluster in clusters.items())
         return capacity_report(states, self._policy.gpus)
 
-    def _state(
-        self, name: str, cluster: ReportedCluster, workloads: Mapping[str, WorkloadsOf]
-    ) -> WorkerState:
-        there = [workloads.get(worker, WorkloadsOf()) for worker in cluster.workers]
-        waiting = {uid: workload for one in there for uid, workload in one.waiting.items()}
+    def _state(self, name: str, cluster: ReportedCluster, hub: _Hub) -> WorkerState:
+        running, waiting = hub.there(cluster.workers)
         state = WorkerState(
             name,
             tuple(sorted(cluster.placements)),
@@ -181,40 +218,20 @@ class CapacityReporter:
         if answer.facts.problem:
             return replace(state, problem=_text(answer.facts.problem))
         read_at = self._clock() - timedelta(seconds=self._monotonic() - answer.at)
-        counted = _counted(answer)
-        asked = workloads.get(answer.worker, WorkloadsOf()).running
-        others = (one for place in there for one in place.running.values() if one.meta.uid not in asked)
-        gone = (workload for uid, workload in counted.items() if uid not in asked)
-        answer.left |= {workload.meta.uid: workload for workload in gone}
-        left = (workload for uid, workload in answer.left.items() if uid not in asked)
+        counted = answer.counted
+        answer.left |= {uid: workload for uid, workload in counted.items() if uid not in running}
+        left = (workload for uid, workload in answer.left.items() if uid not in running)
         return replace(
             state,
             queues=answer.facts.queues,
             read_at=read_at,
-            came=(
-                *came_since(answer.facts, counted, asked.values(), read_at),
-                *(workload for workload in others if _is_later(workload, read_at)),
-            ),
+            came=tuple(came_since(answer.facts, counted, running.values(), read_at)),
             left=tuple(left_since(answer.facts, counted, left)),
         )
 
     def _last_answer(self, keys: Iterable[str]) -> _Answer | None:
         found = (self._answers[key] for key in keys if key in self._answers)
         return max(found, key=lambda answer: answer.at, default=None)
-
-
-def _counted(answer: _Answer) -> dict[str, Workload]:
-    """Return the Workloads that the answer counts, by uid; the others are let go."""
-    if answer.counted is None:
-        uids = answer.facts.then.running
-        answer.counted = {w.meta.uid: w for w in answer.workloads if w.meta.uid in uids}
-        answer.workloads = ()
-    return answer.counted
-
-
-def _is_later(workload: Workload, read_at: datetime) -> bool:
-    """Whether a Workload of another Placement was placed since then."""
-    return workload.placed_since is not None and workload.placed_since > read_at
 
 
 def _text(problem: str) -> str:
