@@ -78,7 +78,8 @@ class Pool:
 
     def admit(self, done: Container[str]) -> Iterator[tuple[str, SimulatedJob, Taken]]:
         """Yield the jobs that get quota now, in their order, and take it. `done`: those that have some."""
-        heads = [(self._waiting[asked][0][0], asked) for asked in list(self._waiting) if self._head(asked, done)]
+        waiting = [asked for asked in list(self._waiting) if self._head(asked, done)]
+        heads = [(self._waiting[asked][0][0], asked) for asked in waiting]
         heapq.heapify(heads)
         while heads:
             order, asked = heapq.heappop(heads)
