@@ -25,9 +25,9 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     MANAGED_BY,
 )
-from placement_ac.core.api.errors import ApiError, NotLeading
+from placement_ac.core.api.errors import ApiError, NotLeading, error_place
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.capacity_report.changes import differs_by_step
+from placement_ac.core.capacity_report.changes import AGE_STEP, differs_by_step
 from placement_ac.core.capacity_report.compute import WorkerState, capacity_report
 from placement_ac.core.capacity_report.document import documents
 from placement_ac.core.capacity_report.model import CapacityReport
@@ -105,6 +105,9 @@ class CapacityReporter:
         self._known: _Hub | None = None
         self._news = asyncio.Event()
         self._written: CapacityReport | None = None
+        self._written_at = 0.0
+        self._term = 0
+        """Grows with each reset: what was begun before does not count."""
         self._logged = LogDeduplicator()
         self.report: CapacityReport | None = None
         """The last report; None: there is none."""
@@ -123,7 +126,11 @@ class CapacityReporter:
         running, waiting = hub.there(known.workers if known else (key,))
         then = WorkloadsThere(frozenset(running), frozenset(waiting))
 
+        term = self._term
+
         def take(facts: WorkerFacts) -> None:
+            if term != self._term:
+                return
             self._answers[key] = _Answer(asked_at, replace(facts, then=then), running)
             self._news.set()
 
@@ -146,22 +153,38 @@ class CapacityReporter:
         self._answers.clear()
         self._news.clear()
         self._written = self.report = None
+        self._term += 1
 
     async def run(self, leads: Callable[[], bool]) -> None:
-        """Report for ever, as long as this process `leads`."""
+        """Report for ever, as long as this process `leads`. Whatever goes wrong, the controller goes on."""
         while True:
             await self._wait_for_news()
             pause = LOOK_SECONDS
-            if leads() and self._answers and self._cache.has_synced:
-                self._news.clear()
-                self.report = self._report()
-                if (self._written is None or differs_by_step(self._written, self.report)) and leads():
-                    await self._write(self.report)
+            try:
+                if leads() and self._answers and self._cache.has_synced and await self._look(leads):
                     pause = WRITE_SECONDS
+            except Exception as error:  # it is no reason to stop the dispatcher
+                level = self._logged.level("look", error_place(error))
+                log.log(level, "cannot report the capacity of the workers", error=error_place(error))
             await asyncio.sleep(pause)
 
+    async def _look(self, leads: Callable[[], bool]) -> bool:
+        """Report; return whether that was to be written."""
+        self._news.clear()
+        report = self.report = self._report()
+        if not leads() or not self._is_due(report):
+            return False
+        await self._write(report)
+        return True
+
+    def _is_due(self, report: CapacityReport) -> bool:
+        """Whether to write: after a step, and now and then in any case, as somebody may have deleted it."""
+        if self._written is None or self._monotonic() - self._written_at >= AGE_STEP.total_seconds():
+            return True
+        return differs_by_step(self._written, report)
+
     async def _wait_for_news(self) -> None:
-        """Wait for an answer; without one, jobs may have come or left after `interval` seconds."""
+        """Wait for an answer; without one, jobs may have come or left after WRITE_SECONDS."""
         try:
             async with asyncio.timeout(WRITE_SECONDS):
                 await self._news.wait()
@@ -171,7 +194,7 @@ class CapacityReporter:
 
     async def _write(self, report: CapacityReport) -> None:
         """Write both ConfigMaps; an error is logged once, and the next look tries again."""
-        names = (CAPACITY_NAME, CAPACITY_QUEUES_NAME)
+        names, term = (CAPACITY_NAME, CAPACITY_QUEUES_NAME), self._term
         try:
             for name, text in zip(names, documents(report), strict=True):
                 await self._apply(name, text)
@@ -183,7 +206,8 @@ class CapacityReporter:
             return
         if self._logged.ended("write"):
             log.info("the capacity of the workers is published again")
-        self._written = report
+        if term == self._term:
+            self._written, self._written_at = report, self._monotonic()
 
     async def _apply(self, name: str, text: str) -> None:
         metadata = {

@@ -142,3 +142,37 @@ async def test_a_job_that_came_since_the_question_is_added(ask: Any) -> None:
     at.put(job("b", 3, cluster=CLUSTER, ago=-50))
     with at.reports():
         await stays(at.used, 5)
+
+
+async def test_an_error_that_nobody_expects_is_no_reason_to_stop() -> None:
+    at = Stage(ran("a", 2))
+    at.asked()(says(2, 1))
+    at.hub.problem = ZeroDivisionError()
+    with at.reports() as task:
+        await until(lambda: len(at.hub.applied), 2)
+        assert not task.done()
+
+
+async def test_it_is_written_again_though_nothing_has_changed() -> None:
+    at = Stage(ran("a", 2))
+    at.asked()(says(2, 1))
+    with at.reports():
+        await stays(lambda: len(at.hub.applied), 2)
+        at.seconds = 601
+        await stays(lambda: len(at.hub.applied), 4)
+
+
+async def test_what_was_begun_before_a_reset_does_not_count() -> None:
+    at = Stage(ran("a", 2))
+    late = at.asked()
+    at.asked()(says(2, 1))
+    at.hub.hold = asyncio.Event()
+    with at.reports():
+        await until(at.used, 2)
+        at.reporter.reset()
+        at.hub.hold.set()
+        await until(lambda: len(at.hub.applied), 2)
+        late(says(4, 1))
+        await stays(at.used, None)
+        at.asked()(says(2, 1))
+        await until(lambda: len(at.hub.applied), 4)
