@@ -222,7 +222,7 @@ class CapacityReporter:
         hub = self._hub()
         clusters = dict(hub.clusters)
         for key in self._answers:
-            if key.startswith("/"):
+            if key.startswith("/") and self._cache.scores.is_wanted(key[1:]):
                 clusters.setdefault(key[1:], ReportedCluster())
         known = {f"/{name}" for name in clusters}.union(*(one.workers for one in clusters.values()))
         self._answers = {key: answer for key, answer in self._answers.items() if key in known}

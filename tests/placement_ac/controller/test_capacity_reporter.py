@@ -176,3 +176,14 @@ async def test_what_was_begun_before_a_reset_does_not_count() -> None:
         await stays(at.used, None)
         at.asked()(says(2, 1))
         await until(lambda: len(at.hub.applied), 4)
+
+
+async def test_a_reading_of_a_cluster_whose_score_nobody_wants_is_left_out() -> None:
+    at = Stage()
+    at.reporter.ask_cluster("elsewhere", 0.0)(says(2, 1))
+    at.asked()(says(2, 1))
+    with at.reports():
+        await until(at.used, 2)
+        report = at.reporter.report
+        assert report
+        assert [one.name for one in report.clusters] == [CLUSTER]
