@@ -171,17 +171,21 @@ class CapacityReporter:
     async def _look(self, leads: Callable[[], bool]) -> bool:
         """Report; return whether that was to be written."""
         self._news.clear()
-        report = self.report = self._report()
-        if not leads() or not self._is_due(report):
+        term = self._term
+        report = await self._report()
+        if term != self._term:
+            return False
+        self.report = report
+        if not leads() or not await self._is_due(report):
             return False
         await self._write(report)
         return True
 
-    def _is_due(self, report: CapacityReport) -> bool:
+    async def _is_due(self, report: CapacityReport) -> bool:
         """Whether to write: after a step, and now and then in any case, as somebody may have deleted it."""
         if self._written is None or self._monotonic() - self._written_at >= AGE_STEP.total_seconds():
             return True
-        return differs_by_step(self._written, report)
+        return await asyncio.to_thread(differs_by_step, self._written, report)
 
     async def _wait_for_news(self) -> None:
         """Wait for an answer; without one, jobs may have come or left after WRITE_SECONDS."""
@@ -196,7 +200,7 @@ class CapacityReporter:
         """Write both ConfigMaps; an error is logged once, and the next look tries again."""
         names, term = (CAPACITY_NAME, CAPACITY_QUEUES_NAME), self._term
         try:
-            for name, text in zip(names, documents(report), strict=True):
+            for name, text in zip(names, await asyncio.to_thread(documents, report), strict=True):
                 await self._apply(name, text)
         except NotLeading:
             return
@@ -218,7 +222,8 @@ class CapacityReporter:
         body = {"metadata": metadata, "data": {CAPACITY_KEY: text}}
         await self._client.apply(CONFIG_MAP.at("v1"), body, manager=CAPACITY_MANAGER)
 
-    def _report(self) -> CapacityReport:
+    async def _report(self) -> CapacityReport:
+        """Return the capacity of now; others have their turn between two clusters, and while it is summed."""
         hub = self._hub()
         clusters = dict(hub.clusters)
         for key in self._answers:
@@ -226,8 +231,11 @@ class CapacityReporter:
                 clusters.setdefault(key[1:], ReportedCluster())
         known = {f"/{name}" for name in clusters}.union(*(one.workers for one in clusters.values()))
         self._answers = {key: answer for key, answer in self._answers.items() if key in known}
-        states = (self._state(name, cluster, hub) for name, cluster in clusters.items())
-        return capacity_report(states, self._policy.gpus)
+        states = []
+        for name, cluster in clusters.items():
+            states.append(self._state(name, cluster, hub))
+            await asyncio.sleep(0)
+        return await asyncio.to_thread(capacity_report, states, self._policy.gpus)
 
     def _state(self, name: str, cluster: ReportedCluster, hub: _Hub) -> WorkerState:
         running, waiting = hub.there(cluster.workers)

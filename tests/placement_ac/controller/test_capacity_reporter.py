@@ -1,6 +1,7 @@
 """What the published capacity counts, whoever has asked the workers, and that its loop goes on."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -8,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from placement_ac.controller import capacity_reporter
 from placement_ac.controller.capacity_reporter import CapacityReporter
 from placement_ac.core.api import constants
 from placement_ac.core.capacity_report.model import Supply
@@ -187,3 +189,22 @@ async def test_a_reading_of_a_cluster_whose_score_nobody_wants_is_left_out() -> 
         report = at.reporter.report
         assert report
         assert [one.name for one in report.clusters] == [CLUSTER]
+
+
+async def test_sums_and_documents_are_made_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+    for name in ("capacity_report", "documents", "differs_by_step"):
+        work = getattr(capacity_reporter, name)
+
+        def noted(*given: Any, work: Any = work) -> Any:
+            threads.add(threading.get_ident())
+            return work(*given)
+
+        monkeypatch.setattr(capacity_reporter, name, noted)
+    at = Stage(ran("a", 2))
+    at.asked()(says(2, 1))
+    with at.reports():
+        await until(lambda: len(at.hub.applied), 2)
+        await stays(at.used, 2)
+    assert threads
+    assert threading.get_ident() not in threads
