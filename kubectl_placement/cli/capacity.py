@@ -153,6 +153,8 @@ def command(
         raise click.UsageError("use -n and -A only with --by team")
     if namespace and all_namespaces:
         raise click.UsageError("use -n or -A, not both")
+    if where.workers and by == "team":
+        raise click.UsageError("leave out --workers with --by team: Workloads are read from the hub")
     question = Question(by, namespace, gpus_only)
     if watch:
         with_client(where, lambda client: _watch(client, where, question, form))

@@ -25,6 +25,10 @@ class ScoreReports:
         self._credentials = credentials
         self._policy = policy
 
+    def is_wanted(self, cluster: str) -> bool:
+        """Whether it is a ManagedCluster, and a Placement with a check may use a score of it."""
+        return any(self._tables.checks.by("placement", one.meta.name) for one in self._users(cluster))
+
     def inputs(self, cluster: str, now: datetime) -> ScoreInputs:
         """Return all that the scores of a cluster depend on, but for other clusters."""
         tables = self._tables

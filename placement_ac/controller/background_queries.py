@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from placement_ac.controller.key_state import KeyStates
-from placement_ac.core.api.objects import KueueObject, Workload
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
@@ -21,7 +21,8 @@ log = structlog.get_logger(__name__)
 
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
-TakeQueues = Callable[[str, float, WorkerFacts, Collection[Workload]], None]
+AskWorker = Callable[[str, float], Callable[[WorkerFacts], None]]
+"""Hears that a MultiKueueCluster's worker is asked now, and returns what takes its answer."""
 """Takes in the queues of a MultiKueueCluster's worker, when it was asked, and the Placement's Workloads of
 then."""
 ReadQueues = Callable[[KueueObject, JobNeeds], Awaitable[WorkerFacts]]
@@ -43,7 +44,7 @@ class BackgroundQueries:
     """The running queries.
 
     `read_queues` None: no cluster is asked for its queues. `probe` None: no cluster is probed.
-    `add_after(key, seconds)` requeues a key; `take_queues` also gets the queues (None: nobody does).
+    `add_after(key, seconds)` requeues a key; `ask_worker` also gets the queues (None: nobody does).
     """
 
     def __init__(
@@ -53,9 +54,9 @@ class BackgroundQueries:
         read_queues: ReadQueues | None,
         probe: ProbeCluster | None,
         add_after: Callable[[Key, float], None],
-        take_queues: TakeQueues | None = None,
+        ask_worker: AskWorker | None = None,
     ) -> None:
-        self._take_queues = take_queues
+        self._ask_worker = ask_worker
         self._states = states
         self._read_copies = read_copies
         self._read_queues = read_queues
@@ -78,7 +79,6 @@ class BackgroundQueries:
                     cluster,
                     then,
                     self._read_queues,
-                    snapshot.workloads,
                     ANSWERS_SECONDS if is_late else 0.0,
                 )
                 self._start((key, (QUEUES, name)), query)
@@ -132,17 +132,17 @@ class BackgroundQueries:
         cluster: KueueObject,
         then: WorkloadsThere,
         read_queues: ReadQueues,
-        workloads: Collection[Workload],
         late: float,
     ) -> None:
         began, name = self._states.now(), cluster.meta.name
+        take = self._ask_worker(name, began) if self._ask_worker else None
         queues = replace(await read_queues(cluster, then.needs), then=then)
         if queues.problem and name in (before := self._states.of(key).queues):
             queues = replace(queues, queues=before[name][1].queues)  # a CapacityProvider's sum stays
         self._log_problem("queues", name, queues.problem)
         self._states.of(key).queues[name] = began, queues
-        if self._take_queues:
-            self._take_queues(name, began, queues, workloads)
+        if take:
+            take(queues)
         self._add_after(key, late)
 
     def _log_problem(self, what: str, name: str, problem: str) -> None:

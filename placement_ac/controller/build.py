@@ -96,7 +96,7 @@ def new_reconciler(
             clock=clock,
             monotonic=time.monotonic,
             add_after=add_after,
-            take_reading=capacity.take_reading if capacity else None,
+            ask_cluster=capacity.ask_cluster if capacity else None,
         )
     return Reconciler(
         cache,
@@ -104,7 +104,7 @@ def new_reconciler(
         Recorder(client, resources, clock),
         read_copies=CopyReader(connector).read,
         read_queues=queues.read,
-        take_queues=capacity.take_queues if capacity else None,
+        ask_worker=capacity.ask_worker if capacity else None,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         scores=scores,
         clock=clock,

@@ -7,7 +7,7 @@ a step (`core.capacity_report.changes`).
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -25,15 +25,15 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     MANAGED_BY,
 )
-from placement_ac.core.api.errors import ApiError, NotLeading
+from placement_ac.core.api.errors import ApiError, NotLeading, error_place
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.capacity_report.changes import differs_by_step
+from placement_ac.core.capacity_report.changes import AGE_STEP, differs_by_step
 from placement_ac.core.capacity_report.compute import WorkerState, capacity_report
 from placement_ac.core.capacity_report.document import documents
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.capacity_report.since import came_since, left_since
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.kube.client import Client
 from placement_ac.observability.logs import LogDeduplicator
 
@@ -47,20 +47,40 @@ GATHER_SECONDS: Final = 1.0
 """How long an answer waits for those of other workers."""
 
 
+TakeFacts = Callable[[WorkerFacts], None]
+"""Takes in the answer to a question."""
+_Workloads = dict[str, Workload]
+"""Workloads by uid."""
+
+
 @dataclass(slots=True)
 class _Answer:
     """An answer of a worker: when it was asked, and the Workloads that the answer counts."""
 
     at: float
     facts: WorkerFacts
-    worker: str = ""
-    """The MultiKueueCluster that was asked about; "": its cluster, for scores."""
-    workloads: Collection[Workload] = ()
-    """Those of then; until they are looked at, all that the question was about."""
-    counted: dict[str, Workload] | None = field(default=None)
-    """Those of this MultiKueueCluster that had quota then, by uid."""
-    left: dict[str, Workload] = field(default_factory=dict)
+    counted: _Workloads
+    """This hub's Workloads that had quota there when it was asked."""
+    left: _Workloads = field(default_factory=dict)
     """Those of them that have left, in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hub:
+    """The clusters and the Workloads of this hub at one time."""
+
+    clusters: dict[str, ReportedCluster]
+    workloads: Mapping[str, WorkloadsOf]
+    """By MultiKueueCluster."""
+    cluster_of: Mapping[str, str]
+    """MultiKueueCluster → its cluster."""
+
+    def there(self, workers: Iterable[str]) -> tuple[_Workloads, _Workloads]:
+        """Return all Workloads that run on these MultiKueueClusters, and those that wait there."""
+        there = [self.workloads[worker] for worker in workers if worker in self.workloads]
+        running = {uid: workload for one in there for uid, workload in one.running.items()}
+        waiting = {uid: workload for one in there for uid, workload in one.waiting.items()}
+        return running, waiting
 
 
 class CapacityReporter:
@@ -82,47 +102,93 @@ class CapacityReporter:
         self._monotonic = monotonic
         self._answers: dict[str, _Answer] = {}
         """MultiKueueCluster, or cluster with a leading "/", → its last answer."""
+        self._known: _Hub | None = None
         self._news = asyncio.Event()
         self._written: CapacityReport | None = None
+        self._written_at = 0.0
+        self._term = 0
+        """Grows with each reset: what was begun before does not count."""
         self._logged = LogDeduplicator()
         self.report: CapacityReport | None = None
         """The last report; None: there is none."""
 
-    def take_queues(
-        self, worker: str, asked_at: float, facts: WorkerFacts, workloads: Collection[Workload]
-    ) -> None:
-        """Take in the queues of a MultiKueueCluster's worker; `workloads`: the Placement's of then."""
-        self._take(worker, _Answer(asked_at, facts, worker, workloads))
+    def ask_worker(self, worker: str, asked_at: float) -> TakeFacts:
+        """Take in that a MultiKueueCluster's worker is asked now; return what takes its answer."""
+        hub = self._hub()
+        return self._ask(worker, hub, hub.cluster_of.get(worker), asked_at)
 
-    def take_reading(self, cluster: str, asked_at: float, facts: WorkerFacts) -> None:
-        """Take in the queues of a cluster's worker, read for its scores."""
-        self._take(f"/{cluster}", _Answer(asked_at, facts))
+    def ask_cluster(self, cluster: str, asked_at: float) -> TakeFacts:
+        """Take in that a cluster's worker is read for its scores now; return what takes its queues."""
+        return self._ask(f"/{cluster}", self._hub(), cluster, asked_at)
 
-    def _take(self, key: str, answer: _Answer) -> None:
-        self._answers[key] = answer
-        self._news.set()
+    def _ask(self, key: str, hub: _Hub, cluster: str | None, asked_at: float) -> TakeFacts:
+        known = hub.clusters.get(cluster or "")
+        running, waiting = hub.there(known.workers if known else (key,))
+        then = WorkloadsThere(frozenset(running), frozenset(waiting))
+
+        term = self._term
+
+        def take(facts: WorkerFacts) -> None:
+            if term != self._term:
+                return
+            self._answers[key] = _Answer(asked_at, replace(facts, then=then), running)
+            self._news.set()
+
+        return take
+
+    def _hub(self) -> _Hub:
+        """Return the hub as it is, read once for all questions of one turn of the event loop."""
+        if self._known is None:
+            clusters = self._cache.capacity.clusters()
+            cluster_of = {worker: name for name, one in clusters.items() for worker in one.workers}
+            self._known = _Hub(clusters, self._cache.capacity.workloads(), cluster_of)
+            asyncio.get_running_loop().call_soon(self._forget_hub)
+        return self._known
+
+    def _forget_hub(self) -> None:
+        self._known = None
 
     def reset(self) -> None:
         """Forget everything, as after a restart."""
         self._answers.clear()
         self._news.clear()
         self._written = self.report = None
+        self._term += 1
 
     async def run(self, leads: Callable[[], bool]) -> None:
-        """Report for ever, as long as this process `leads`."""
+        """Report for ever, as long as this process `leads`. Whatever goes wrong, the controller goes on."""
         while True:
             await self._wait_for_news()
             pause = LOOK_SECONDS
-            if leads() and self._answers and self._cache.has_synced:
-                self._news.clear()
-                self.report = self._report()
-                if (self._written is None or differs_by_step(self._written, self.report)) and leads():
-                    await self._write(self.report)
+            try:
+                if leads() and self._answers and self._cache.has_synced and await self._look(leads):
                     pause = WRITE_SECONDS
+            except Exception as error:  # it is no reason to stop the dispatcher
+                level = self._logged.level("look", error_place(error))
+                log.log(level, "cannot report the capacity of the workers", error=error_place(error))
             await asyncio.sleep(pause)
 
+    async def _look(self, leads: Callable[[], bool]) -> bool:
+        """Report; return whether that was to be written."""
+        self._news.clear()
+        term = self._term
+        report = await self._report()
+        if term != self._term:
+            return False
+        self.report = report
+        if not leads() or not await self._is_due(report):
+            return False
+        await self._write(report)
+        return True
+
+    async def _is_due(self, report: CapacityReport) -> bool:
+        """Whether to write: after a step, and now and then in any case, as somebody may have deleted it."""
+        if self._written is None or self._monotonic() - self._written_at >= AGE_STEP.total_seconds():
+            return True
+        return await asyncio.to_thread(differs_by_step, self._written, report)
+
     async def _wait_for_news(self) -> None:
-        """Wait for an answer; without one, jobs may have come or left after `interval` seconds."""
+        """Wait for an answer; without one, jobs may have come or left after WRITE_SECONDS."""
         try:
             async with asyncio.timeout(WRITE_SECONDS):
                 await self._news.wait()
@@ -132,9 +198,9 @@ class CapacityReporter:
 
     async def _write(self, report: CapacityReport) -> None:
         """Write both ConfigMaps; an error is logged once, and the next look tries again."""
-        names = (CAPACITY_NAME, CAPACITY_QUEUES_NAME)
+        names, term = (CAPACITY_NAME, CAPACITY_QUEUES_NAME), self._term
         try:
-            for name, text in zip(names, documents(report), strict=True):
+            for name, text in zip(names, await asyncio.to_thread(documents, report), strict=True):
                 await self._apply(name, text)
         except NotLeading:
             return
@@ -144,7 +210,8 @@ class CapacityReporter:
             return
         if self._logged.ended("write"):
             log.info("the capacity of the workers is published again")
-        self._written = report
+        if term == self._term:
+            self._written, self._written_at = report, self._monotonic()
 
     async def _apply(self, name: str, text: str) -> None:
         metadata = {
@@ -155,21 +222,23 @@ class CapacityReporter:
         body = {"metadata": metadata, "data": {CAPACITY_KEY: text}}
         await self._client.apply(CONFIG_MAP.at("v1"), body, manager=CAPACITY_MANAGER)
 
-    def _report(self) -> CapacityReport:
-        clusters, workloads = self._cache.capacity.clusters(), self._cache.capacity.workloads()
+    async def _report(self) -> CapacityReport:
+        """Return the capacity of now; others have their turn between two clusters, and while it is summed."""
+        hub = self._hub()
+        clusters = dict(hub.clusters)
         for key in self._answers:
-            if key.startswith("/"):
+            if key.startswith("/") and self._cache.scores.is_wanted(key[1:]):
                 clusters.setdefault(key[1:], ReportedCluster())
         known = {f"/{name}" for name in clusters}.union(*(one.workers for one in clusters.values()))
         self._answers = {key: answer for key, answer in self._answers.items() if key in known}
-        states = (self._state(name, cluster, workloads) for name, cluster in clusters.items())
-        return capacity_report(states, self._policy.gpus)
+        states = []
+        for name, cluster in clusters.items():
+            states.append(self._state(name, cluster, hub))
+            await asyncio.sleep(0)
+        return await asyncio.to_thread(capacity_report, states, self._policy.gpus)
 
-    def _state(
-        self, name: str, cluster: ReportedCluster, workloads: Mapping[str, WorkloadsOf]
-    ) -> WorkerState:
-        there = [workloads.get(worker, WorkloadsOf()) for worker in cluster.workers]
-        waiting = {uid: workload for one in there for uid, workload in one.waiting.items()}
+    def _state(self, name: str, cluster: ReportedCluster, hub: _Hub) -> WorkerState:
+        running, waiting = hub.there(cluster.workers)
         state = WorkerState(
             name,
             tuple(sorted(cluster.placements)),
@@ -181,40 +250,20 @@ class CapacityReporter:
         if answer.facts.problem:
             return replace(state, problem=_text(answer.facts.problem))
         read_at = self._clock() - timedelta(seconds=self._monotonic() - answer.at)
-        counted = _counted(answer)
-        asked = workloads.get(answer.worker, WorkloadsOf()).running
-        others = (one for place in there for one in place.running.values() if one.meta.uid not in asked)
-        gone = (workload for uid, workload in counted.items() if uid not in asked)
-        answer.left |= {workload.meta.uid: workload for workload in gone}
-        left = (workload for uid, workload in answer.left.items() if uid not in asked)
+        counted = answer.counted
+        answer.left |= {uid: workload for uid, workload in counted.items() if uid not in running}
+        left = (workload for uid, workload in answer.left.items() if uid not in running)
         return replace(
             state,
             queues=answer.facts.queues,
             read_at=read_at,
-            came=(
-                *came_since(answer.facts, counted, asked.values(), read_at),
-                *(workload for workload in others if _is_later(workload, read_at)),
-            ),
+            came=tuple(came_since(answer.facts, counted, running.values(), read_at)),
             left=tuple(left_since(answer.facts, counted, left)),
         )
 
     def _last_answer(self, keys: Iterable[str]) -> _Answer | None:
         found = (self._answers[key] for key in keys if key in self._answers)
         return max(found, key=lambda answer: answer.at, default=None)
-
-
-def _counted(answer: _Answer) -> dict[str, Workload]:
-    """Return the Workloads that the answer counts, by uid; the others are let go."""
-    if answer.counted is None:
-        uids = answer.facts.then.running
-        answer.counted = {w.meta.uid: w for w in answer.workloads if w.meta.uid in uids}
-        answer.workloads = ()
-    return answer.counted
-
-
-def _is_later(workload: Workload, read_at: datetime) -> bool:
-    """Whether a Workload of another Placement was placed since then."""
-    return workload.placed_since is not None and workload.placed_since > read_at
 
 
 def _text(problem: str) -> str:

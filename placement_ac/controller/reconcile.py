@@ -15,11 +15,11 @@ import structlog
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.background_queries import (
+    AskWorker,
     BackgroundQueries,
     ProbeCluster,
     ReadCopies,
     ReadQueues,
-    TakeQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
 from placement_ac.controller.key_state import KeyStates, with_ages
@@ -101,7 +101,7 @@ class Reconciler:
 
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
-    (None: nobody asks for them), which `take_queues` gets as well; `probe` probes a cluster (None: no cluster
+    (None: nobody asks for them), which `ask_worker` gets as well; `probe` probes a cluster (None: no cluster
     is probed), `scores` reports those of clusters.
     """
 
@@ -113,7 +113,7 @@ class Reconciler:
         *,
         read_copies: ReadCopies,
         read_queues: ReadQueues | None = None,
-        take_queues: TakeQueues | None = None,
+        ask_worker: AskWorker | None = None,
         probe: ProbeCluster | None = None,
         scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
@@ -129,7 +129,7 @@ class Reconciler:
         self._metrics = metrics or Metrics()
         self._states = KeyStates(monotonic)
         self._queries = BackgroundQueries(
-            self._states, read_copies, read_queues, probe, add_after, take_queues
+            self._states, read_copies, read_queues, probe, add_after, ask_worker
         )
         self._scores = scores
         self._logged = LogDeduplicator()

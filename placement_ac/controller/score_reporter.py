@@ -29,14 +29,15 @@ ReadWorker = Callable[[str, CredentialSource], Awaitable[WorkerReading]]
 """Reads the worker of a cluster with these credentials; raises nothing."""
 
 
-TakeReading = Callable[[str, float, WorkerFacts], None]
+AskCluster = Callable[[str, float], Callable[[WorkerFacts], None]]
+"""Hears that a cluster's worker is read now, and returns what takes its queues."""
 """Takes in the queues of a cluster's worker, and when it was asked."""
 
 
 class ScoreReporter:
     """Reports the scores of clusters. `add_after(key, seconds)` requeues a key; times as in `Reconciler`.
 
-    `take_reading` also gets what is read of the queues (None: nobody does).
+    `ask_cluster` also gets what is read of the queues (None: nobody does).
     """
 
     def __init__(
@@ -49,9 +50,9 @@ class ScoreReporter:
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
-        take_reading: TakeReading | None = None,
+        ask_cluster: AskCluster | None = None,
     ) -> None:
-        self._take_reading = take_reading
+        self._ask_cluster = ask_cluster
         self._cache = cache
         self._writer = writer
         self._policy = policy
@@ -134,11 +135,13 @@ class ScoreReporter:
         task.add_done_callback(ended)
 
     async def _query(self, key: Key, source: CredentialSource, began: float) -> None:
-        cluster, reading = key.name, await self._read(key.name, source)
+        cluster = key.name
+        take = self._ask_cluster(cluster, began) if self._ask_cluster else None
+        reading = await self._read(cluster, source)
         self._log_problem(cluster, "queues", reading.facts.problem)
         self._log_problem(cluster, "nodes", reading.node_problem)
-        if self._take_reading:
-            self._take_reading(cluster, began, reading.facts)
+        if take:
+            take(reading.facts)
         if reading.facts.problem:
             self._history.forget(cluster)
         else:

@@ -1,13 +1,15 @@
 """
 Says of each job that waits when it will start, and counts how often that held.
 
-Apart from the dispatcher: at most once a minute, in slices of a few milliseconds, for so long at most in each
-minute. A forecast is never written anywhere: it is kept in memory until its job has started.
+Apart from the dispatcher: at most once a minute, in a thread that works for a few milliseconds at a time, and
+for so long at most in each minute. A forecast is never written anywhere: it is kept in memory until its job
+has started.
 """
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -31,14 +33,20 @@ log = structlog.get_logger(__name__)
 LOOK_SECONDS: Final = 60.0
 """How often it looks at the jobs that wait."""
 SLICE_SECONDS: Final = 0.01
-"""For so long at a time it keeps the event loop from others."""
+"""For so long at a time its thread keeps the event loop from working."""
 PAUSE_SECONDS: Final = 0.04
 BUSY_SECONDS: Final = 3.0
-"""For so long at most in one look: then nothing is said of the jobs that came since the last one."""
+"""For so long at most in one look: then the simulations count that have ended."""
+
+_Found = Mapping[str, ExpectedStart]
+InThread = Callable[[Callable[[], _Found | None]], Awaitable[_Found | None]]
 
 
 class StartForecaster:
-    """`snapshot` returns the inputs of a Placement, `busy` the seconds that this process has worked."""
+    """`snapshot` returns the inputs of a Placement, `busy` the seconds that the thread has worked.
+
+    `in_thread` runs the simulations.
+    """
 
     def __init__(
         self,
@@ -47,44 +55,60 @@ class StartForecaster:
         metrics: Metrics,
         clock: Callable[[], datetime],
         *,
-        busy: Callable[[], float] = time.perf_counter,
+        busy: Callable[[], float] = time.thread_time,
+        in_thread: InThread = asyncio.to_thread,
     ) -> None:
         self._cache, self._snapshot, self._metrics = cache, snapshot, metrics
-        self._clock, self._busy = clock, busy
+        self._clock, self._busy, self._in_thread = clock, busy, in_thread
         self._forecasts = Forecasts()
+        self._stop = threading.Event()
+        """Set: nobody wants what the thread works on."""
+        self._logged = LogDeduplicator()
 
     async def keep_looking(self, leads: Callable[[], bool]) -> None:
         """Look once a minute while this process leads. Whatever goes wrong, the controller goes on."""
-        logged = LogDeduplicator()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 if leads():
                     await self.look()
             except Exception as error:  # it is no reason to stop the dispatcher
-                level = logged.level("look", error_place(error))
+                level = self._logged.level("look", error_place(error))
                 log.log(level, "it cannot be said when jobs start", error=error_place(error))
 
     def reset(self) -> None:
-        """Forget all forecasts, as after a restart."""
+        """Forget all forecasts, as after a restart; what is being computed is dropped."""
         self._forecasts = Forecasts()
+        self._stop.set()
 
     async def look(self) -> None:
         """Count the forecasts of jobs that have started, and give one to each job that has none."""
-        if not self._cache.has_synced or self._cache.runs is None:
+        forecasts, cache = self._forecasts, self._cache
+        if (
+            not cache.has_synced
+            or cache.runs is None
+            or not (forecasts.are_open or cache.capacity.jobs_wait())
+        ):
             return
-        keys = (key for key in self._cache.keys() if key.kind == "placement")  # noqa: SIM118  # no mapping
-        placements = [
-            PlacementInputs(snapshot, select_targets(snapshot))
-            for snapshot in map(self._snapshot, sorted(keys))
-            if snapshot.policy.dispatcher and snapshot.checks.ours  # no check is left of some
-        ]
+        placements = await self._placements()
+        if forecasts is not self._forecasts:
+            return
         workloads = {one.meta.uid: one for of in placements for one in of.snapshot.workloads}
         waiting = self._count(workloads.values())
-        new = {uid for uid in waiting if not self._forecasts.known(uid)}
+        new = {uid for uid in waiting if not forecasts.known(uid)}
         now = self._clock()
-        if new and (found := await self._forecast(placements, now, new)):
-            self._forecasts.give(found, now)
+        if new and (found := await self._forecast(placements, now, new)) and forecasts is self._forecasts:
+            forecasts.give(found, now)
+
+    async def _placements(self) -> list[PlacementInputs]:
+        """Return the inputs of the Placements whose jobs we dispatch; others have their turn in between."""
+        found = []
+        for key in sorted(key for key in self._cache.keys() if key.kind == "placement"):  # noqa: SIM118  # no mapping
+            snapshot = self._snapshot(key)
+            if snapshot.policy.dispatcher and snapshot.checks.ours:  # no check is left of some
+                found.append(PlacementInputs(snapshot, select_targets(snapshot)))
+            await asyncio.sleep(0)
+        return found
 
     def _count(self, workloads: Iterable[Workload]) -> list[str]:
         """Take in which jobs have started since the last look; return the uids of those that wait."""
@@ -100,24 +124,56 @@ class StartForecaster:
 
     async def _forecast(
         self, placements: list[PlacementInputs], now: datetime, wanted: set[str]
-    ) -> Mapping[str, ExpectedStart] | None:
-        """Return uid → when each of these jobs starts; None: it took too long."""
-        work = forecast(placements, list(self._cache.runs or ()), self._hub_queues(), now, wanted)
-        spent = 0.0
-        while spent < BUSY_SECONDS:
-            began = self._busy()
-            while (used := self._busy() - began) < SLICE_SECONDS:
-                try:
-                    next(work)
-                except StopIteration as end:
-                    found: Mapping[str, ExpectedStart] = end.value
-                    return found
-            spent += used
-            await asyncio.sleep(PAUSE_SECONDS)
-        log.warning("too many jobs wait to say of each when it starts", seconds=BUSY_SECONDS)
-        return None
+    ) -> _Found | None:
+        """Return uid → when each of these jobs starts; None: nobody wants to know any more."""
+        stop = self._stop = threading.Event()
+        work = _Work(stop, self._busy)
+        steps = forecast(
+            placements,
+            list(self._cache.runs or ()),
+            self._hub_queues(),
+            now,
+            wanted,
+            is_over=lambda: work.spent >= BUSY_SECONDS,
+        )
+        try:
+            found = await self._in_thread(lambda: work.do(steps))
+        finally:
+            stop.set()
+        if work.spent >= BUSY_SECONDS:
+            level = self._logged.level("busy", "")
+            log.log(level, "too many jobs wait to simulate often when each starts", seconds=BUSY_SECONDS)
+        else:
+            self._logged.ended("busy")
+        return found
 
     def _hub_queues(self) -> HubQueues | None:
         """Return the hub's queues, where they are watched; None: they are not."""
         objects = self._cache.hub_queues()
         return worker_facts(*objects).known if objects else None
+
+
+class _Work:
+    """What a thread does, in slices, until it is told to stop."""
+
+    def __init__(self, stop: threading.Event, busy: Callable[[], float]) -> None:
+        self._stop, self._busy = stop, busy
+        self.spent = 0.0
+        """For so many seconds it has worked."""
+
+    def do(self, steps: Generator[None, None, _Found]) -> _Found | None:
+        """Return the result of these steps; None: it was told to stop."""
+        before, used = self._busy(), 0.0
+        while not self._stop.is_set():
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: _Found = end.value
+                return found
+            before, last = self._busy(), before
+            self.spent += before - last
+            used += before - last
+            if used >= SLICE_SECONDS:
+                used = 0.0
+                self._stop.wait(PAUSE_SECONDS)
+        return None

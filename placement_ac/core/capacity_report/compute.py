@@ -5,6 +5,7 @@ Pure. Between two answers of a worker, this hub's Workloads that were placed the
 so the numbers stay right while nobody needs to ask the worker.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,7 +51,9 @@ def _cluster(state: WorkerState) -> ClusterCapacity:
     if state.queues is None or state.problem:
         return ClusterCapacity(state.cluster, state.placements, None, state.problem or "it was not asked")
     queues = tuple(_queues(state, state.queues))
-    return ClusterCapacity(state.cluster, state.placements, state.read_at, "", queues, _sum_of(queues))
+    cohorts = {facts.cluster_queue: facts.cohort for facts in state.queues.values()}
+    sums = _sum_of(queues, cohorts)
+    return ClusterCapacity(state.cluster, state.placements, state.read_at, "", queues, sums)
 
 
 def _queues(state: WorkerState, queues: Mapping[Queue, QueueFacts]) -> Iterator[QueueCapacity]:
@@ -88,16 +91,24 @@ def _amounts(now: FlavorQuota, after: FlavorQuota, *, active: bool, knows_waitin
     )
 
 
-def _sum_of(queues: Iterable[QueueCapacity]) -> dict[Supply, Amounts]:
-    """Return the sum of the queues; what one has borrowed is not free in another."""
+def _sum_of(queues: Iterable[QueueCapacity], cohorts: Mapping[str, str]) -> dict[Supply, Amounts]:
+    """Return the sum of the queues; what one has borrowed is not free in another of its cohort.
+
+    `cohorts`: ClusterQueue → its cohort; "": it has none.
+    """
     known = tuple(queues)
     sums = added((supply, amounts) for queue in known for supply, amounts in queue.quota.items())
-    unused = dict.fromkeys(sums, 0)
+    unused: Counter[tuple[Supply, tuple[str, str]]] = Counter()
     for queue in known:
+        cohort = cohorts[queue.name]
+        shared = (cohort, "") if cohort else ("", queue.name)
         for supply, amounts in queue.quota.items() if queue.active else ():
-            unused[supply] += amounts.nominal - amounts.used
+            unused[supply, shared] += amounts.nominal - amounts.used
+    free: Counter[Supply] = Counter()
+    for (supply, _), amount in unused.items():
+        free[supply] += max(amount, 0)
     return {
-        supply: one._replace(free=max(unused[supply], 0), largest=min(one.largest, max(unused[supply], 0)))
+        supply: one._replace(free=free[supply], largest=min(one.largest, free[supply]))
         for supply, one in sums.items()
     }
 

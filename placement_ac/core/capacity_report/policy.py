@@ -1,7 +1,7 @@
 """
 The admin's choices about the capacity that is reported.
 
-Plain data. Times are in seconds.
+Plain data.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CapacityPolicy:
-    """Whether, where and how often the capacity of the workers is published."""
+    """Whether and where the capacity of the workers is published."""
 
     enabled: bool = False
     namespace: str = "kueue-system"

@@ -4,7 +4,7 @@ The expected start of every job that waits on a hub, or why it is not known.
 Pure.
 """
 
-from collections.abc import Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -22,14 +22,15 @@ def forecast(
     hub: HubQueues | None,
     now: datetime,
     wanted: Container[str] | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Generator[None, None, Mapping[str, ExpectedStart]]:
     """Return uid → the expected start of each job that waits; yield after each few milliseconds.
 
     `history`: the runs that have ended; `hub`: None if the hub's queues are not known; `wanted`: only of
-    these jobs (None: of all).
+    these jobs (None: of all); `is_over`: whether it has to do with the simulations that have ended.
     """
     prepared = yield from prepare(placements, history, hub, now)
-    found = dict((yield from expected_starts(prepared.world, wanted)))
+    found = dict((yield from expected_starts(prepared.world, wanted, is_over=is_over)))
     short = sorted("/".join(queue) for queue in prepared.without_run_times)
     for uid, start in found.items():
         if isinstance(start, Unknown) and short:

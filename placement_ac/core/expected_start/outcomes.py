@@ -45,6 +45,11 @@ class Forecasts:
             if uid in self._given or len(self._given) < FORECASTS_KEPT:
                 self._given.setdefault(uid, Forecast(now, start))
 
+    @property
+    def are_open(self) -> bool:
+        """Whether there are any of jobs that have not started."""
+        return bool(self._given)
+
     def known(self, uid: str) -> bool:
         """Whether something was said of a job."""
         return uid in self._given

@@ -78,26 +78,27 @@ class Pool:
 
     def admit(self, done: Container[str]) -> Iterator[tuple[str, SimulatedJob, Taken]]:
         """Yield the jobs that get quota now, in their order, and take it. `done`: those that have some."""
-        blocked: set[Asked] = set()
-        while True:
-            first = None
-            for asked in list(self._waiting):
-                if asked not in blocked and self._head(asked, done):
-                    head = self._waiting[asked][0]
-                    first = head if first is None or head[0] < first[0] else first
-            if first is None:
-                return
-            _, uid, job = first
-            taken = self.room(job.asked)
+        waiting = [asked for asked in list(self._waiting) if self._head(asked, done)]
+        heads = [(self._waiting[asked][0][0], asked) for asked in waiting]
+        heapq.heapify(heads)
+        while heads:
+            order, asked = heapq.heappop(heads)
+            if not self._head(asked, done):
+                continue
+            first, uid, job = self._waiting[asked][0]
+            if first != order:  # the one before it has got quota elsewhere since
+                heapq.heappush(heads, (first, asked))
+                continue
+            taken = self.room(asked)
             if taken is not None:
-                heapq.heappop(self._waiting[job.asked])
-                self._demand -= self._first(job.asked)
+                heapq.heappop(self._waiting[asked])
+                self._demand -= self._first(asked)
                 self.reserve(taken)
                 yield uid, job, taken
+                if self._head(asked, done):
+                    heapq.heappush(heads, (self._waiting[asked][0][0], asked))
             elif self._strict:
                 return
-            else:
-                blocked.add(job.asked)
 
     def admits(self, asked: Asked, done: Container[str]) -> bool:
         """Whether a job that comes now gets quota at once, if all that wait have been looked at."""

@@ -83,10 +83,14 @@ def worker_pools(
     pool_of: dict[tuple[str, Queue], PoolKey] = {}
     objections: dict[PoolKey, str] = {}
     preempting: set[PoolKey] = set()
-    for name, known in facts.items():
-        if name not in clusters or known.problem or known.age > QUOTA_VALID_SECONDS:
+    last: dict[str, WorkerFacts] = {}
+    for name in (one for one in facts if one in clusters):
+        last[clusters[name]] = newest(last.get(clusters[name]), facts[name])
+    for name in facts:
+        known = last.get(cluster := clusters.get(name, ""))
+        if known is None or known.problem or known.age > QUOTA_VALID_SECONDS:
             continue
-        cluster, asked_at = clusters[name], now - timedelta(seconds=known.age)
+        asked_at = now - timedelta(seconds=known.age)
         for queue, queue_facts in known.queues.items():
             key = cluster, queue_facts.cluster_queue
             pool_of[name, queue] = key
@@ -101,6 +105,11 @@ def worker_pools(
                 preempting |= {key} if queue_facts.preempts else set()
     objections = {key: why for key, why in objections.items() if why}
     return WorkerPools(specs, pool_of, objections, frozenset(preempting))
+
+
+def newest(one: WorkerFacts | None, other: WorkerFacts) -> WorkerFacts:
+    """Return which of two answers of a worker counts: the later one, but none that is a problem."""
+    return other if one is None else min(one, other, key=lambda facts: (bool(facts.problem), facts.age))
 
 
 def objection(facts: QueueFacts, queue: str, others: int = 0) -> str:

@@ -27,6 +27,7 @@ from placement_ac.core.expected_start.model import (
 from placement_ac.core.expected_start.pool import Pool
 from placement_ac.core.expected_start.worker_pools import (
     WorkerPools,
+    newest,
     objection,
     pool_spec,
     stays,
@@ -171,7 +172,8 @@ class _Builder:
         facts: dict[str, WorkerFacts] = {}
         clusters: dict[str, str] = {}
         for of in placements:
-            facts |= of.snapshot.fleet.queue_facts
+            for name, found in of.snapshot.fleet.queue_facts.items():
+                facts[name] = newest(facts.get(name), found)
             clusters |= {name: cluster for cluster, name in of.targets.listed.items()}
             clusters |= {entry.name: entry.cluster for entry in of.targets.to_list}
         ranked = [entry.name for of in placements for entry in of.targets.to_list]

@@ -1,6 +1,7 @@
 """The controller's forecasts: apart from the dispatcher, in slices, and whatever goes wrong, it goes on."""
 
 import asyncio
+import threading
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -90,14 +91,66 @@ async def test_others_have_their_turn_between_the_slices() -> None:
     assert turns > 10
 
 
-async def test_a_look_that_takes_too_long_ends_and_says_nothing() -> None:
+async def test_a_look_that_takes_too_long_ends_and_counts_as_unknown() -> None:
     job = waiting()
     at = Stage(*finished(40), running(), job, seconds=BUSY_SECONDS)
     await at.looks.look()
     at.now += timedelta(minutes=3)
     at.put(started(job, at.now))
     await at.looks.look()
+    assert at.counted() == {"unknown": 1}
+
+
+async def test_what_was_simulated_in_time_counts() -> None:
+    job = waiting()
+    at = Stage(*finished(40), running(), job, seconds=BUSY_SECONDS / 40)
+    await at.looks.look()
+    at.now += timedelta(minutes=3)
+    at.put(started(job, at.now))
+    await at.looks.look()
+    assert at.counted() == {"held": 1}
+
+
+async def test_what_is_simulated_during_a_reset_is_dropped() -> None:
+    job = waiting()
+    at = Stage(*finished(40), running(), job)
+
+    async def with_reset(work: Any) -> Any:
+        found = work()
+        at.looks.reset()
+        return found
+
+    at.looks = StartForecaster(at.cache, at.snapshot, at.metrics, lambda: at.now, in_thread=with_reset)
+    await at.looks.look()
+    at.now += timedelta(minutes=3)
+    at.put(started(job, at.now))
+    await at.looks.look()
     assert at.counted() == {}
+
+
+async def test_the_simulations_run_in_a_thread() -> None:
+    at = Stage(*finished(40), running(), waiting())
+    threads: set[int] = set()
+
+    def busy() -> float:
+        threads.add(threading.get_ident())
+        return 0.0
+
+    at.looks = StartForecaster(at.cache, at.snapshot, at.metrics, lambda: at.now, busy=busy)
+    await at.looks.look()
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_without_a_job_that_waits_nothing_is_read() -> None:
+    at, read = Stage(*finished(40), running()), list[Key]()
+
+    def snapshot(key: Key) -> Snapshot:
+        read.append(key)
+        return at.snapshot(key)
+
+    await StartForecaster(at.cache, snapshot, at.metrics, lambda: at.now).look()
+    assert read == []
 
 
 async def test_after_a_reset_nothing_is_known_of_earlier_forecasts() -> None:

@@ -7,6 +7,7 @@ delayed requests and events, queries to workers, and crashes between any two wri
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -146,7 +147,12 @@ class _Life:
             scores=scores,
         )
         self._forecaster = StartForecaster(
-            self._cache, self._reconciler.snapshot, self.metrics, self._clock, busy=lambda: 0.0
+            self._cache,
+            self._reconciler.snapshot,
+            self.metrics,
+            self._clock,
+            busy=lambda: 0.0,
+            in_thread=_at_once,
         )
         self._forecasting = self._loop.create_task(self._forecast()) if policy.dispatcher else None
         hub.listeners.append(self._hear)
@@ -220,3 +226,8 @@ class _Life:
     async def _probe(self, source: CredentialSource, _: object) -> Fitness:
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         return self._hub.fitness.get(source.name.removeprefix("multikueue-"), Fitness())
+
+
+async def _at_once(work: Callable[[], Any]) -> Any:
+    """Work in the event loop: its time does not go on meanwhile."""
+    return work()
