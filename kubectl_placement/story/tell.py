@@ -12,7 +12,7 @@ from kubectl_placement.story.model import JobState, JobStory
 from kubectl_placement.story.pods import PodsThere, pods_wait
 from kubectl_placement.story.position import queue_position
 from kubectl_placement.story.steps import steps_of
-from kubectl_placement.story.waits import OneJob
+from kubectl_placement.story.waits import OneJob, leaves
 from placement_ac.core.api.constants import EVENT, WORKLOAD
 
 
@@ -26,7 +26,8 @@ def tell_story(
     """Return the story of a Workload on the hub, with its Pods and where else it could go, if known."""
     job = OneJob(raw, HubJobs(view))
     line = job_line(job)
-    if line.state == JobState.RUNNING and pods and (why := pods_wait(pods)):
+    stays = line.state == JobState.RUNNING and leaves(job) is None
+    if stays and pods and (why := pods_wait(pods)):
         line = replace(line, waits_for=f"its Pods on {line.cluster}: {why}")
     return JobStory(
         job=line,

@@ -149,6 +149,32 @@ def told(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
             id="one that is being evicted",
         ),
         pytest.param(
+            job(
+                "train",
+                QUOTA,
+                condition("Evicted", "True", "AdmissionCheck", "lost"),
+                checks=(READY, entry("mk", "Ready")),
+                clusterName="p-cluster1",
+            ),
+            "running on cluster1: Kueue to end its eviction: lost",
+            id="one that is being evicted from its cluster",
+        ),
+        pytest.param(
+            job(
+                "train",
+                QUOTA,
+                checks=(entry("check", "Retry", "cluster1 is leaving"), entry("mk", "Ready")),
+                clusterName="p-cluster1",
+            ),
+            "running on cluster1: Kueue to evict it and try again: cluster1 is leaving",
+            id="one that is sent back from its cluster",
+        ),
+        pytest.param(
+            job("train", QUOTA, checks=(READY, entry("mk", "Retry")), clusterName="p-cluster1"),
+            "running on cluster1: Kueue to evict it and try again: check mk says Retry",
+            id="one whose cluster Kueue has lost",
+        ),
+        pytest.param(
             job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1"),
             "running on cluster1: ",
             id="one that runs",
@@ -408,3 +434,11 @@ def test_a_job_does_not_wait_for_a_pod_that_has_failed(pods: list[Raw], waits_fo
     assert [row.why for row in there.pods if row.phase == "Failed"] == ["Error: exit code 1"]
     raw = job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1")
     assert tell_story(view_of(raw), raw, there).job.waits_for == waits_for
+
+
+def test_a_job_that_is_sent_back_does_not_wait_for_its_pods() -> None:
+    there = pods_there("cluster1", [pod("a", "Running", ENDED)])
+    checks = entry("check", "Retry", "cluster1 is leaving"), entry("mk", "Ready")
+    raw = job("train", QUOTA, checks=checks, clusterName="p-cluster1")
+    line = tell_story(view_of(raw), raw, there).job
+    assert line.waits_for == "Kueue to evict it and try again: cluster1 is leaving"
