@@ -425,7 +425,9 @@ RUNS = {"ready": True, "restartCount": 0, "state": {"running": {}}}
             id="the one in its place fails, too",
         ),
         pytest.param(
-            [pod("a", "Failed", ENDED)], "its Pods on cluster1: Error: exit code 1 (a)", id="there is no other"
+            [pod("a", "Failed", ENDED)],
+            "its Pods on cluster1: Error: exit code 1 (a)",
+            id="there is no other",
         ),
     ],
 )
