@@ -77,8 +77,7 @@ async def _watch(client: Client, where: JobSource, wanted: Wanted, form: Form) -
                 if not reported:
                     listed.report()
                 reported = True
-                items = listed.by_workload
-                printer.show(listed.document, listed.table, items, lambda key, of=items: name_of(of[key]))
+                printer.show(listed.document, listed.table, listed.by_workload, listed.name)
 
 
 @dataclass(frozen=True)
@@ -107,9 +106,13 @@ class ListedJobs:
     def document(self) -> dict[str, Any]:
         return {"jobs": self.lines, "notes": self.notes}
 
-    @property
+    @cached_property
     def by_workload(self) -> dict[str, JobLine]:
         return {f"{line.namespace}/{line.workload}": line for line in self.lines}
+
+    def name(self, key: str) -> str:
+        """Return the name to print of a key of `by_workload`."""
+        return name_of(self.by_workload[key])
 
     def table(self, wide: bool) -> Iterator[RenderableType]:
         spaces = ("NAMESPACE",) if not self.space else ()

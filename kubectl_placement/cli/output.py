@@ -66,7 +66,7 @@ class WatchPrinter:
         items: Mapping[str, object],
         name_of: Callable[[str], str] = str,
     ) -> None:
-        """Print `document` if it has changed. `items`: its parts by key; `name_of`: the name to print of a key."""
+        """Print `document` if it has changed. `items`: its parts by key; `name_of`: the name of a key."""
         if self._live:
             self._live.update(Group(*table(self._form == "wide")), refresh=True)
             return
