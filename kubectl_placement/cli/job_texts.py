@@ -25,9 +25,7 @@ def story_texts(story: JobStory, now: datetime, *, wide: bool) -> Iterator[Rende
         yield safe_text(expected_start_text(start))
     if story.position and not (start and start.position):
         place, jobs = story.position.place, story.position.jobs
-        yield safe_text(
-            f"It is number {place} of the {jobs} that wait for quota in LocalQueue {story.position.queue}."
-        )
+        yield safe_text(f"It is number {place} of the {jobs} that wait in LocalQueue {story.position.queue}.")
     yield Text()
     yield from _steps(story)
     if story.pods:
