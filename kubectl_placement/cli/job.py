@@ -21,45 +21,56 @@ from kubectl_placement.cli.job_options import (
 from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
 from kubectl_placement.cli.output import emit, watch_printer
-from kubectl_placement.explain.workload import WorkloadExplanation, explain_workload
+from kubectl_placement.cli.worker_options import WorkerOptions, connector_of, quota_options, require_hub
+from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
+from kubectl_placement.jobs.expected_start import StartReport
 from kubectl_placement.jobs.lookup import find_workloads
-from kubectl_placement.jobs.worker_quota import NOT_READ
+from kubectl_placement.jobs.worker_quota import workers_to_ask
+from kubectl_placement.readers.hub_reader import Namespaces
+from kubectl_placement.readers.quota_reader import read_quota
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.lines import job_line
-from kubectl_placement.story.model import FINISHED, JobLine, JobStory
+from kubectl_placement.story.model import FINISHED, JobStory
 from kubectl_placement.story.tell import tell_story
 from kubectl_placement.story.waits import OneJob
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.api.fields import get_str
 from placement_ac.kube.client import Client
 
-_HINT: Final = NOT_READ.partition(" to read")[0]
-"""The beginning of a note of `explain workload` that names an option which `job` lacks."""
+OTHERS_UNSEEN: Final = StartReport(None, None, "you may not list the Workloads of all namespaces", None, 0)
+"""Of a job before which others may wait that are not seen."""
 
 
 @click.command("job", cls=ReadCommand, epilog="Example:  placement-ac job my-training -n team-a")
 @click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME")
 @story_options
+@quota_options
 @output("wide", "json", "yaml")
 @click.option(
     "-w", "--watch", is_flag=True, help="Print it again after each change on the hub, until Ctrl-C."
 )
-def command(words: tuple[str, ...], where: JobSource, form: Form, watch: bool) -> None:
+def command(
+    words: tuple[str, ...], where: JobSource, wanted: WorkerOptions | None, form: Form, watch: bool
+) -> None:
     """Tell the story of a job: where it is and since when, what happened to it, and what it waits for.
 
     NAME is that of a Job, JobSet, PyTorchJob or whatever Kueue has queued, or of its Workload; with TYPE
     (also TYPE/NAME) if there are several of that name. The first line says what it waits for and what to do.
     Of a job that waits, the table of clusters says which filter refuses which cluster, as `explain workload`
-    does. The right to list Workloads in its namespace is enough; what else cannot be seen is named.
+    does; with --workers the quota of the workers counts, and a line says when it is expected to start. The
+    right to list Workloads in its namespace is enough; what else cannot be seen is named.
     """
     if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
         raise click.UsageError(f"name one job, as TYPE NAME: {' '.join(words)}")
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
-    told = JobCommand(words, where, form)
+    require_hub(where, wanted)
+    told = JobCommand(words, where, form, wanted)
     if where.dump_files:
         told.show(told.story(read_once(where, STORY_KINDS), where.space("")))
         return
@@ -73,6 +84,8 @@ class JobCommand:
     words: tuple[str, ...]
     where: JobSource
     form: Form
+    wanted: WorkerOptions | None = None
+    """None: workers are not asked for their quota."""
 
     def pods(self, reading: HubReading) -> PodReader:
         """Return how Pods are read."""
@@ -80,26 +93,46 @@ class JobCommand:
 
     async def once(self, client: Client) -> None:
         space = self.where.space(client.login.namespace)
-        reading, _ = await read_story(client, self.where, space)
-        self.show(await self.with_pods(client, self.story(reading, space)))
+        reading, within = await read_story(client, self.where, space)
+        self.show(await self.told(client, reading, space, within))
 
     async def follow(self, client: Client) -> None:
-        """Show it after each change on the hub; its Pods are read again then, and once a minute."""
+        """Show it after each change on the hub; workers are asked again then, and once a minute."""
         space = self.where.space(client.login.namespace)
         _, within = await read_story(client, self.where, space)
         with watch_printer(self.form) as printer:
             async with aclosing(watch_hub(client, self.where, STORY_KINDS, within=within)) as readings:
                 async for reading in readings:
-                    told = await self.with_pods(client, self.story(reading, space))
+                    told = await self.told(client, reading, space, within)
                     printer.show(told.document, told.texts, {})
 
-    def story(self, reading: HubReading, space: str) -> "ToldJob":
-        """Return the story without Pods. Raises SubjectNotFound, ClickException."""
+    async def told(self, client: Client, reading: HubReading, space: str, within: Namespaces) -> "ToldJob":
+        """Return the whole story. Raises as `story`, and BadSettings."""
+        reading = await self.with_quota(client, reading, space)
+        return await self.with_pods(client, self.story(reading, space, sees_all=WORKLOAD not in within))
+
+    async def with_quota(self, client: Client, reading: HubReading, space: str) -> HubReading:
+        """Return the hub with the quota of the workers, if that is wanted and the job waits."""
+        raw = self.found(reading, space)
+        if not self.wanted or why_unexplained(reading) or get_str(raw, "status", "clusterName"):
+            return reading
+        workers = workers_to_ask(reading.view, workload_with_job(raw))
+        connector = connector_of(client, reading.view, self.wanted)
+        return replace(reading, view=await read_quota(connector, reading.view, workers))
+
+    def found(self, reading: HubReading, space: str) -> Object:
+        """Return the Workload. Raises SubjectNotFound, ClickException."""
         require_jobs(reading, space)
-        raw = find_workloads(reading.dump.of(WORKLOAD), self.words, space)
+        return find_workloads(reading.dump.of(WORKLOAD), self.words, space)
+
+    def story(self, reading: HubReading, space: str, *, sees_all: bool = True) -> "ToldJob":
+        """Return the story without Pods. Raises as `found`. `sees_all`: Workloads of all namespaces."""
+        raw = self.found(reading, space)
         line = job_line(OneJob(raw, HubJobs(reading.view)))
         unexplained = "" if line.state in FINISHED else why_unexplained(reading)
-        explanation = None if unexplained or line.state in FINISHED else _explanation(reading, raw, line)
+        explanation = None if unexplained or line.state in FINISHED else explain_workload(reading.view, raw)
+        if explanation and explanation.expected_start and not sees_all:
+            explanation = replace(explanation, expected_start=OTHERS_UNSEEN)
         notes = (*unseen(reading), *filter(None, (unexplained,)))
         return ToldJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
 
@@ -129,14 +162,3 @@ class ToldJob:
 
     def texts(self, wide: bool) -> Iterable[RenderableType]:
         return story_texts(self.story, self.reading.view.now, wide=wide)
-
-
-def _explanation(reading: HubReading, raw: Object, line: JobLine) -> WorkloadExplanation:
-    explained = explain_workload(reading.view, raw)
-    notes = [note for note in explained.notes if not note.startswith(_HINT)]
-    if len(notes) < len(explained.notes):
-        notes.append(
-            f"the quota of workers does not count here: see `explain workload {line.workload} "
-            f"-n {line.namespace} --workers`"
-        )
-    return replace(explained, notes=tuple(notes))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kubectl_placement.cli.explain_workload import choice_texts
 from kubectl_placement.cli.output import age_text, plain_table, safe_text
+from kubectl_placement.jobs.expected_start import expected_start_text
 from kubectl_placement.story.model import FINISHED, JobLine, JobState, JobStory
 from kubectl_placement.story.pods import PodsThere
 from placement_ac.core.api.fields import format_time
@@ -19,11 +20,12 @@ NOTHING: Final = "-"
 def story_texts(story: JobStory, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
     """Yield the story; `wide`: with the events of Pods, and the clusters where a placed job could go."""
     yield safe_text(headline(story.job, now), "bold")
-    if story.position:
+    start = story.explanation.expected_start if story.explanation else None
+    if start:
+        yield safe_text(expected_start_text(start))
+    if story.position and not (start and start.position):
         place, jobs = story.position.place, story.position.jobs
-        yield safe_text(
-            f"It is number {place} of the {jobs} that wait for quota in LocalQueue {story.position.queue}."
-        )
+        yield safe_text(f"It is number {place} of the {jobs} that wait in LocalQueue {story.position.queue}.")
     yield Text()
     yield from _steps(story)
     if story.pods:

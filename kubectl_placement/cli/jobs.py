@@ -22,7 +22,7 @@ from kubectl_placement.cli.job_options import (
 )
 from kubectl_placement.cli.job_texts import NOTHING, age_of
 from kubectl_placement.cli.output import emit, watch_printer
-from kubectl_placement.story.lines import STATES, Wanted, job_lines
+from kubectl_placement.story.lines import STATES, Wanted, job_lines, name_of
 from kubectl_placement.story.model import JobLine
 from placement_ac.cli.documents import Form, aligned, output
 from placement_ac.cli.login_options import with_client
@@ -62,7 +62,7 @@ def command(
     listed = ListedJobs(reading, space, wanted)
     listed.report()
     if listed.lines or form != "table":
-        emit(form, listed.document, listed.table, lambda: listed.by_name)
+        emit(form, listed.document, listed.table, lambda: map(name_of, listed.lines))
     if not listed.lines:
         click.echo(f"No jobs found{f' in namespace {space}' if space else ''}", err=True)
 
@@ -77,7 +77,7 @@ async def _watch(client: Client, where: JobSource, wanted: Wanted, form: Form) -
                 if not reported:
                     listed.report()
                 reported = True
-                printer.show(listed.document, listed.table, listed.by_name)
+                printer.show(listed.document, listed.table, listed.by_workload, listed.name)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,13 @@ class ListedJobs:
     def document(self) -> dict[str, Any]:
         return {"jobs": self.lines, "notes": self.notes}
 
-    @property
-    def by_name(self) -> dict[str, JobLine]:
-        return {f"{line.kind.lower()}/{line.name}": line for line in self.lines}
+    @cached_property
+    def by_workload(self) -> dict[str, JobLine]:
+        return {f"{line.namespace}/{line.workload}": line for line in self.lines}
+
+    def name(self, key: str) -> str:
+        """Return the name to print of a key of `by_workload`."""
+        return name_of(self.by_workload[key])
 
     def table(self, wide: bool) -> Iterator[RenderableType]:
         spaces = ("NAMESPACE",) if not self.space else ()
@@ -117,7 +121,7 @@ class ListedJobs:
         now = self.reading.view.now
         for line in self.lines:
             cells = [line.namespace] if spaces else []
-            cells += [f"{line.kind.lower()}/{line.name}", line.queue, line.state, line.cluster]
+            cells += [name_of(line), line.queue, line.state, line.cluster]
             cells += [age_of(line, now), line.waits_for]
             cells += [line.workload, line.cluster_queue, line.cluster_object, line.fix] if wide else []
             rows.append(tuple(one_line(cell or NOTHING) for cell in cells))

@@ -64,8 +64,9 @@ class WatchPrinter:
         document: object,
         table: Callable[[bool], Iterable[RenderableType]],
         items: Mapping[str, object],
+        name_of: Callable[[str], str] = str,
     ) -> None:
-        """Print `document` if it has changed. `items`: its parts by name."""
+        """Print `document` if it has changed. `items`: its parts by key; `name_of`: the name of a key."""
         if self._live:
             self._live.update(Group(*table(self._form == "wide")), refresh=True)
             return
@@ -79,7 +80,7 @@ class WatchPrinter:
             before, self._items = self._items, {name: plain(item) for name, item in items.items()}
             for name, item in self._items.items():
                 if before.get(name) != item:
-                    click.echo(name)
+                    click.echo(name_of(name))
         else:
             if not first:
                 click.echo("---")

@@ -1,6 +1,6 @@
 """The line of a job in a list, and which of them are wanted. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -103,7 +103,6 @@ def _writers(job: OneJob) -> Iterator[dict[str, object]]:
             yield dict(entry)
 
 
-def names_of(lines: Iterable[JobLine]) -> Iterator[str]:
-    """Yield `kind/name` of each job, as kubectl prints names."""
-    for line in lines:
-        yield f"{line.kind.lower()}/{line.name}"
+def name_of(line: JobLine) -> str:
+    """Return `kind/name` of a job, as kubectl prints names."""
+    return f"{line.kind.lower()}/{line.name}"

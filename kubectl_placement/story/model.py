@@ -68,7 +68,7 @@ class JobLine:
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """The place of a job among those of its LocalQueue that have no quota; the first is 1."""
+    """The place of a job among those that wait of its LocalQueue; the first is 1."""
 
     queue: str
     place: int

@@ -45,9 +45,12 @@ def pods_there(cluster: str, pods: Iterable[Object], events: Iterable[Object] = 
 
 
 def pods_wait(there: PodsThere) -> str:
-    """Return what keeps Pods from running, as `ImagePullBackOff: … (2 Pods)`; "" if all run."""
+    """Return what keeps Pods from running, as `ImagePullBackOff: … (2 Pods)`; "" if all run.
+
+    One that has failed stays beside the one in its place, so it counts only if there is no other.
+    """
     whys: dict[str, list[str]] = {}
-    for row in there.pods:
+    for row in [row for row in there.pods if row.phase != "Failed"] or there.pods:
         if row.why:
             whys.setdefault(row.why, []).append(row.name)
     parts = (

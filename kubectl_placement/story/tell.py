@@ -8,12 +8,13 @@ from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.lines import job_line
-from kubectl_placement.story.model import JobState, JobStory
+from kubectl_placement.story.model import JobState, JobStory, QueuePosition
 from kubectl_placement.story.pods import PodsThere, pods_wait
-from kubectl_placement.story.position import queue_position
 from kubectl_placement.story.steps import steps_of
-from kubectl_placement.story.waits import OneJob
+from kubectl_placement.story.waits import OneJob, leaves
 from placement_ac.core.api.constants import EVENT, WORKLOAD
+from placement_ac.core.api.decode import workload_with_job
+from placement_ac.core.expected_start.position import position_of
 
 
 def tell_story(
@@ -26,13 +27,20 @@ def tell_story(
     """Return the story of a Workload on the hub, with its Pods and where else it could go, if known."""
     job = OneJob(raw, HubJobs(view))
     line = job_line(job)
-    if line.state == JobState.RUNNING and pods and (why := pods_wait(pods)):
+    stays = line.state == JobState.RUNNING and leaves(job) is None
+    if stays and pods and (why := pods_wait(pods)):
         line = replace(line, waits_for=f"its Pods on {line.cluster}: {why}")
     return JobStory(
         job=line,
-        position=queue_position(job, view.dump.of(WORKLOAD)),
+        position=_position(job),
         steps=steps_of(job, view.dump.of(EVENT)),
         pods=pods,
         explanation=explanation,
         notes=tuple(notes),
     )
+
+
+def _position(job: OneJob) -> QueuePosition | None:
+    every = map(workload_with_job, job.hub.view.dump.of(WORKLOAD))
+    found = position_of(workload_with_job(job.raw), every, {}) if job.queue else None
+    return QueuePosition(job.queue, found.position, found.number) if found else None

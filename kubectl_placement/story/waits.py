@@ -116,6 +116,19 @@ def is_stopped(job: OneJob) -> Wait | None:
     return Wait(f"somebody to start it again{why}", fix)
 
 
+def leaves(job: OneJob) -> Wait | None:
+    """It is evicted, or a check says Retry: Kueue keeps its quota and its cluster until that has ended."""
+    if not (job.has("QuotaReserved") or job.cluster_object):
+        return None
+    if job.has("Evicted"):
+        return Wait(f"Kueue to end its eviction: {job.message('Evicted')}")
+    for entry in job.entries:
+        check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
+        if state == RETRY:
+            return Wait(f"Kueue to evict it and try again: {message or f'check {check} says Retry'}")
+    return None
+
+
 def runs(job: OneJob) -> Wait | None:
     if job.state != JobState.RUNNING:
         return None
@@ -123,12 +136,6 @@ def runs(job: OneJob) -> Wait | None:
     if pods.get("status") == "False":
         return Wait(f"its Pods on {job.cluster or 'the hub'}: {get_str(pods, 'message')}")
     return NOTHING_TO_WAIT_FOR
-
-
-def is_being_evicted(job: OneJob) -> Wait | None:
-    if not (job.has("Evicted") and job.has("QuotaReserved")):
-        return None
-    return Wait(f"Kueue to end its eviction: {job.message('Evicted')}")
 
 
 def queue_admits_nothing(job: OneJob) -> Wait | None:
@@ -169,8 +176,6 @@ def a_check_is_not_ready(job: OneJob) -> Wait | None:
         check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
         if state == READY or job.hub.is_multikueue(check):
             continue
-        if state == RETRY:
-            return Wait(f"Kueue to evict it and try again: {message or f'check {check} says Retry'}")
         if _is_unknown(job, check) and job.nominated:
             continue
         return _waits_for_check(job, check, "" if message.startswith(RESET) else message)
@@ -218,8 +223,8 @@ def is_not_nominated(job: OneJob) -> Wait | None:
 RULES: Final[tuple[Callable[[OneJob], Wait | None], ...]] = (
     has_finished,
     is_stopped,
+    leaves,
     runs,
-    is_being_evicted,
     queue_admits_nothing,
     backs_off,
     has_no_quota,

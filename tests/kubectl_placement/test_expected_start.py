@@ -15,7 +15,10 @@ from kubectl_placement.jobs.expected_start import (
     interval_text,
     start_report,
 )
+from kubectl_placement.story.tell import tell_story
+from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.expected_start.model import Interval, Unknown
+from placement_ac.core.expected_start.position import order_of
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from tests.kubectl_placement.test_explain_workload import MK, NAMES, P, a_job, view_of
 from tests.support.builders import NOW, Raw
@@ -207,6 +210,30 @@ def test_the_position_is_by_priority_and_then_by_age() -> None:
         "a": (2, 3),
         "b": (3, 3),
     }
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "position"),
+    [
+        pytest.param("AdmissionCheck", "True", 2, id="a check has sent it back"),
+        pytest.param("PodsReadyTimeout", "True", 2, id="its Pods were not ready in time"),
+        pytest.param("Preempted", "True", 1, id="it was preempted"),
+        pytest.param("AdmissionCheck", "False", 1, id="it has had quota since"),
+    ],
+)
+def test_a_job_that_was_evicted_waits_from_then_on(reason: str, status: str, position: int) -> None:
+    evicted, job = waiting("evicted", created=900), waiting("job", created=600)
+    evicted["status"]["conditions"].append(
+        {"type": "Evicted", "status": status, "reason": reason, "lastTransitionTime": when(300)}
+    )
+    view = view_of(evicted, job)
+    report = start_report(view, evicted)
+    assert report
+    assert report.position == position
+    place = tell_story(view, evicted).position
+    assert place
+    assert place.place == position
+    assert order_of(workload_with_job(evicted), NOW)[1] == (-300 if position == 2 else -900)
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,19 @@ def there(tmp_path: Path) -> Iterator[JobStage]:
 @contextmanager
 def watched(there: JobStage, tmp_path: Path, *words: str) -> Iterator[Any]:
     """Run a command with --watch; yield a function that returns the documents that it has printed."""
+    with lines_of(there, tmp_path, *words, "-o", "json") as lines:
+        yield lambda: [json.loads(line) for line in lines()]
+
+
+@contextmanager
+def lines_of(there: JobStage, tmp_path: Path, *words: str) -> Iterator[Any]:
+    """Run a command with --watch; yield a function that returns the lines that it has printed."""
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "placement_ac", *words, "--watch", "-o", "json"]
+    command = [sys.executable, "-m", "placement_ac", *words, "--watch"]
     with out.open("w") as stream:
         process = subprocess.Popen([*command, "--kubeconfig", str(there.kubeconfig)], stdout=stream)
         try:
-            yield lambda: [json.loads(line) for line in out.read_text().splitlines()]
+            yield lambda: out.read_text().splitlines()
         finally:
             process.terminate()
             process.wait(20)
@@ -48,3 +55,13 @@ def test_a_list_is_printed_again_after_each_change(there: JobStage, tmp_path: Pa
         eventually(lambda: told()[:1], [{"jobs": [], "notes": []}], seconds=30)
         there.workload("train")
         eventually(lambda: [job["name"] for job in told()[-1]["jobs"]], ["train"], seconds=30)
+
+
+def test_jobs_of_one_name_in_two_namespaces_have_a_line_each(there: JobStage, tmp_path: Path) -> None:
+    there.workload("train")
+    there.workload("train", "team-b")
+    assert there.run("jobs", "-A", "-o", "name").stdout == "job/train\n" * 2
+    with lines_of(there, tmp_path, "jobs", "-A", "-o", "name") as lines:
+        eventually(lines, ["job/train"] * 2, seconds=30)
+        there.place("train", "p-a", "team-b")
+        eventually(lines, ["job/train"] * 3, seconds=30)

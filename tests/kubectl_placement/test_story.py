@@ -149,6 +149,32 @@ def told(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
             id="one that is being evicted",
         ),
         pytest.param(
+            job(
+                "train",
+                QUOTA,
+                condition("Evicted", "True", "AdmissionCheck", "lost"),
+                checks=(READY, entry("mk", "Ready")),
+                clusterName="p-cluster1",
+            ),
+            "running on cluster1: Kueue to end its eviction: lost",
+            id="one that is being evicted from its cluster",
+        ),
+        pytest.param(
+            job(
+                "train",
+                QUOTA,
+                checks=(entry("check", "Retry", "cluster1 is leaving"), entry("mk", "Ready")),
+                clusterName="p-cluster1",
+            ),
+            "running on cluster1: Kueue to evict it and try again: cluster1 is leaving",
+            id="one that is sent back from its cluster",
+        ),
+        pytest.param(
+            job("train", QUOTA, checks=(READY, entry("mk", "Retry")), clusterName="p-cluster1"),
+            "running on cluster1: Kueue to evict it and try again: check mk says Retry",
+            id="one whose cluster Kueue has lost",
+        ),
+        pytest.param(
             job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1"),
             "running on cluster1: ",
             id="one that runs",
@@ -381,3 +407,40 @@ def test_pods_say_why_they_do_not_run() -> None:
         "its Pods on cluster1: ImagePullBackOff: no such tag (b); "
         "Unschedulable: 0/3 nodes are available (c); Error: exit code 1 (d)"
     )
+
+
+ENDED = {"ready": False, "restartCount": 0, "state": {"terminated": {"exitCode": 1}}}
+RUNS = {"ready": True, "restartCount": 0, "state": {"running": {}}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "waits_for"),
+    [
+        pytest.param(
+            [pod("a", "Failed", ENDED), pod("b", "Running", RUNS)], "", id="another one runs in its place"
+        ),
+        pytest.param(
+            [pod("a", "Failed", ENDED), pod("b", "Running", ENDED)],
+            "its Pods on cluster1: Error: exit code 1 (b)",
+            id="the one in its place fails, too",
+        ),
+        pytest.param(
+            [pod("a", "Failed", ENDED)],
+            "its Pods on cluster1: Error: exit code 1 (a)",
+            id="there is no other",
+        ),
+    ],
+)
+def test_a_job_does_not_wait_for_a_pod_that_has_failed(pods: list[Raw], waits_for: str) -> None:
+    there = pods_there("cluster1", pods)
+    assert [row.why for row in there.pods if row.phase == "Failed"] == ["Error: exit code 1"]
+    raw = job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1")
+    assert tell_story(view_of(raw), raw, there).job.waits_for == waits_for
+
+
+def test_a_job_that_is_sent_back_does_not_wait_for_its_pods() -> None:
+    there = pods_there("cluster1", [pod("a", "Running", ENDED)])
+    checks = entry("check", "Retry", "cluster1 is leaving"), entry("mk", "Ready")
+    raw = job("train", QUOTA, checks=checks, clusterName="p-cluster1")
+    line = tell_story(view_of(raw), raw, there).job
+    assert line.waits_for == "Kueue to evict it and try again: cluster1 is leaving"

@@ -282,3 +282,18 @@ def test_it_only_reads(there: Stage, run_without_secrets: Run, tmp_path: Path) -
 def test_wrong_words(words: tuple[str, ...], code: int, expected: str) -> None:
     done = commands.run(*words, input="")
     assert (done.exit_code, expected in done.output) == (code, True), done.output
+
+
+def test_the_story_of_a_job_that_waits_has_its_expected_start(there: Stage, run: Run) -> None:
+    there.submit("wide", requests={GPU: "16"})
+    there.until_runs("wide", "c")
+    there.submit("late", requests={GPU: "16"})
+    soon(lambda: there.nominated("late"), ["p-c"])
+    hint = "expected start: unknown: use --workers, the quota of the workers was not read, position 1 of 1"
+    first, second, *_ = run("job", "late").stdout.splitlines()
+    assert first.startswith("Job default/late: waiting for ")
+    assert second.startswith(hint)
+    asked = json.loads(run("job", "late", "--workers", "-o", "json").stdout)["explanation"]
+    assert asked["expectedStart"]["unknown"] == "fewer than 10 jobs of LocalQueue default/gated have finished"
+    assert {one["cluster"]: one["quota"] for one in asked["placements"][0]["clusters"]}["c"] == "known"
+    assert "wide: running on c" in run("job", "wide", "--workers").stdout

@@ -25,6 +25,7 @@ from placement_ac.core.expected_start.model import (
     World,
 )
 from placement_ac.core.expected_start.pool import Pool
+from placement_ac.core.expected_start.position import order_of
 from placement_ac.core.expected_start.worker_pools import (
     WorkerPools,
     newest,
@@ -335,9 +336,3 @@ class _Builder:
         if key not in self._empty:
             self._empty[key] = Pool(self._pools.specs[key] if key[0] else self._hub_pools[key])
         return self._empty[key].holds(asked)
-
-
-def order_of(workload: Workload, now: datetime) -> Order:
-    """Return the place of a Workload in its queue: its priority, then when it was created."""
-    created = (workload.created - now).total_seconds() if workload.created else 0.0
-    return -workload.priority, created, workload.meta.uid
