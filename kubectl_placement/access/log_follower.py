@@ -228,9 +228,11 @@ class LogFollower:
                 await asyncio.sleep(POLL_SECONDS)
                 continue
             except ApiError as error:
-                if error.status == BAD_REQUEST:  # it waits to start
+                if error.status != BAD_REQUEST:
+                    raise
+                if not lines.last:  # it waits to start
                     return False
-                raise
+                self._note(f"the log of pod/{container.pod}/{container.name} ends: {error.message}")
             return True
 
 

@@ -1,6 +1,7 @@
 """The part of a container's log that is asked for, as the parameters of a request. Pure."""
 
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Final
 
 BLOCK_BYTES: Final = 256 * 1024
@@ -33,6 +34,11 @@ class LogQuery:
         return {name: str(value) for name, value in given.items() if value is not None}
 
 
+def lines_of(block: bytes) -> list[bytes]:
+    """Return the lines of a block with their line breaks; only LF ends one: a progress bar writes CR."""
+    return BytesIO(block).readlines()
+
+
 class LineSplitter:
     """Turns parts of a log into blocks of whole lines; only a very long line is split."""
 
@@ -57,7 +63,7 @@ class LineSplitter:
 class StampedLines:
     """Lines with timestamps that may come again after a lost connection: each is returned once.
 
-    `shown`: whether the caller wants the timestamps.
+    `shown`: whether the caller wants the timestamps. A block that does not begin a line continues the last one.
     """
 
     def __init__(self, *, shown: bool) -> None:
@@ -66,14 +72,27 @@ class StampedLines:
         """The time of the last line; "": none has come."""
         self._of_last = 0
         self._skip: tuple[str, int] = ("", 0)
+        self._is_open = False
+        """The last line goes on in the next block."""
+        self._dropped = False
+        """The last line is not new."""
 
     def reconnect(self) -> None:
         """Expect the lines since the last one again."""
         self._skip, self._of_last = (self.last, self._of_last), 0
+        self._is_open = False
 
     def new(self, block: bytes) -> bytes:
         """Return the lines of a block that are new."""
-        return b"".join(filter(None, map(self._line, block.splitlines(keepends=True))))
+        return b"".join(filter(None, map(self._part, lines_of(block))))
+
+    def _part(self, part: bytes) -> bytes:
+        continues, self._is_open = self._is_open, not part.endswith(b"\n")
+        if continues:
+            return b"" if self._dropped else part
+        new = self._line(part)
+        self._dropped = not new
+        return new
 
     def _line(self, line: bytes) -> bytes:
         stamp, _, text = line.partition(b" ")

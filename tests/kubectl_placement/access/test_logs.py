@@ -155,6 +155,20 @@ def test_in_a_pipe_bytes_are_kept(stage: JobStage) -> None:
     assert stage.run("logs", "train", "--tail", "1").stdout_bytes == b"\x1b[31mred\n"
 
 
+def test_a_progress_bar_is_one_line(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "10%\r20%\r30%")
+    done = stage.run("logs", "train", "--tail", "1", "--prefix")
+    assert done.stdout_bytes == f"[pod/{pod}/c] 10%\r20%\r30%\n".encode()
+
+
+def test_a_very_long_line_has_one_prefix(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "x" * 1_000_000)
+    done = stage.run("logs", "train", "--tail", "1", "--prefix")
+    assert done.stdout == f"[pod/{pod}/c] " + "x" * 1_000_000 + "\n"
+
+
 # -- follow
 
 
