@@ -71,15 +71,18 @@ class StampedLines:
         self.last = ""
         """The time of the last line; "": none has come."""
         self._of_last = 0
-        self._skip: tuple[str, int] = ("", 0)
+        self._latest = ""
+        """The latest time of all lines: two streams of a container may be out of order."""
+        self._again: int | None = None
+        """How many lines of the last time have come again; None: all that come are new."""
         self._is_open = False
         """The last line goes on in the next block."""
         self._dropped = False
         """The last line is not new."""
 
     def reconnect(self) -> None:
-        """Expect the lines since the last one again."""
-        self._skip, self._of_last = (self.last, self._of_last), 0
+        """Expect lines again: an API server sends those of the whole second of the last one."""
+        self._again = 0 if self.last else None
         self._is_open = False
 
     def new(self, block: bytes) -> bytes:
@@ -90,16 +93,21 @@ class StampedLines:
         continues, self._is_open = self._is_open, not part.endswith(b"\n")
         if continues:
             return b"" if self._dropped else part
-        new = self._line(part)
-        self._dropped = not new
-        return new
-
-    def _line(self, line: bytes) -> bytes:
-        stamp, _, text = line.partition(b" ")
-        when = stamp.decode("ascii", "replace")
-        self._of_last = self._of_last + 1 if when == self.last else 1
-        self.last = when
-        of, count = self._skip
-        if when == of and self._of_last <= count:
+        stamp, _, text = part.partition(b" ")
+        self._dropped = self._is_known(stamp.decode("ascii", "replace"))
+        if self._dropped:
             return b""
-        return line if self._shown else text
+        return part if self._shown else text
+
+    def _is_known(self, when: str) -> bool:
+        """Whether the next line, of this time, has come before."""
+        if self._again is not None and when <= self._latest:
+            if when == self.last:
+                self._again += 1
+                if self._again == self._of_last:
+                    self._again = None
+            return True
+        self._again = None
+        self._of_last = self._of_last + 1 if when == self.last else 1
+        self.last, self._latest = when, max(when, self._latest)
+        return False
