@@ -30,7 +30,7 @@ BAD_REQUEST: Final = 400
 POLL_SECONDS: Final = 1.0
 """How often the Workload and the Pods are read."""
 LAST_LINES_SECONDS: Final = 2.0
-"""How long the last lines are waited for when a job has ended, or leaves a cluster."""
+"""How long no line may come before the logs are left, when a job has ended or leaves a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LogFollower:
         show: Show,
         most: int,
     ) -> None:
-        self._hub, self._workloads, self._place = hub, workloads, place
+        self._hub, self._workloads, self.place = hub, workloads, place
         self._access, self._choice, self._query = access, choice, query
         self._write, self._note, self._show, self._most = write, note, show, most
         self._streams: dict[Container, asyncio.Task[bool]] = {}
@@ -71,15 +71,22 @@ class LogFollower:
         self._pod = ""
         """The uid of the Pod that is followed, unless all are."""
         self._began = False
+        self._delivered = 0
+        """How many blocks have come."""
+        self.cluster = ""
+        """The name of the cluster where it was last."""
+        self.has_followed = False
+        """Whether there was any log to follow."""
 
     async def run(self) -> None:
         """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""
-        place: JobPlace | None = self._place
+        place: JobPlace | None = self.place
         while place is not None:
             if place.cluster:
                 async with open_cluster(
                     self._hub, place.cluster, place.job.namespace, self._access, self._show
                 ) as cluster:
+                    self.cluster = cluster.name
                     if self._began:
                         self._note(f"{place.label} runs on cluster {cluster.name} now")
                     place = await self._follow_on(cluster, place)
@@ -93,14 +100,14 @@ class LogFollower:
     async def _read(self) -> JobPlace | None:
         """Return the job as it is now: None if it was deleted, as before while the hub does not answer."""
         try:
-            item = await self._hub.get(self._workloads, self._place.workload, self._place.job.namespace)
+            item = await self._hub.get(self._workloads, self.place.workload, self.place.job.namespace)
         except NotFound:
             return None
         except Unavailable as error:
             _raise_unless_passing(error)
-            return self._place
-        self._place = place_of(item)
-        return self._place
+            return self.place
+        self.place = place_of(item)
+        return self.place
 
     async def _until(self, holds: Callable[[JobPlace], bool]) -> JobPlace | None:
         while (place := await self._read()) is not None and not holds(place):  # noqa: ASYNC110  # on the hub
@@ -147,10 +154,12 @@ class LogFollower:
                     self._done.add(container)
 
     async def _drain(self) -> None:
-        """Wait a moment for the last lines."""
-        if self._streams:
+        """Wait for the last lines: as long as any come."""
+        before = -1
+        while self._streams and before != self._delivered:
+            before = self._delivered
             await asyncio.wait(self._streams.values(), timeout=LAST_LINES_SECONDS)
-        self._reap()
+            self._reap()
 
     async def _stop(self) -> None:
         streams = [*self._streams.values()]
@@ -173,6 +182,7 @@ class LogFollower:
             query = replace(self._query, previous=False)
             if self._began:  # of a Pod that has come since: all of it
                 query = LogQuery(timestamps=self._query.timestamps)
+            self.has_followed = True
             self._streams[container] = asyncio.create_task(self._stream(cluster, container, query))
 
     def _wanted(self, pods: Sequence[Object]) -> list[Container]:
@@ -216,8 +226,9 @@ class LogFollower:
                 asked = LogQuery(timestamps=True, since_time=lines.last)
             try:
                 async for block in blocks_of(
-                    cluster.client, self._place.job.namespace, container, asked, follow=True
+                    cluster.client, self.place.job.namespace, container, asked, follow=True
                 ):
+                    self._delivered += 1
                     if new := lines.new(block):
                         self._write(container, new)
             except NotFound:

@@ -177,9 +177,7 @@ async def cluster_of(found: FoundJob, where: JobAccess) -> AsyncIterator[OpenClu
     """Yield the cluster of a job as the caller. Raises NotThere if it is on none, NoAccess."""
     place = found.place
     if not place.cluster:
-        state = "has finished, and is on no cluster" if place.finished else "waits, and is on no cluster yet"
-        why = f"run `kubectl placement explain workload {place.workload} -n {place.job.namespace}` to see why"
-        raise NotThere(f"{why}: {place.label} {state}")
+        raise no_cluster(place)
     async with open_cluster(
         found.client, place.cluster, place.job.namespace, where.access, show_message
     ) as cluster:
@@ -191,10 +189,21 @@ async def pods_of(found: FoundJob, cluster: OpenCluster) -> list[Object]:
     pods = await read_pods(cluster, found.place.job, found.place.workload)
     if pods:
         return pods
-    label = found.place.label
-    if found.place.finished:
-        raise NotThere(
-            f"look for its logs where cluster {cluster.name} keeps those of Pods that are gone: {label} has "
+    raise no_pods(found.place, cluster.name)
+
+
+def no_cluster(place: JobPlace) -> NotThere:
+    """Return the error for a job that is on no cluster."""
+    state = "has finished, and is on no cluster" if place.finished else "waits, and is on no cluster yet"
+    why = f"run `kubectl placement explain workload {place.workload} -n {place.job.namespace}` to see why"
+    return NotThere(f"{why}: {place.label} {state}")
+
+
+def no_pods(place: JobPlace, cluster: str) -> NotThere:
+    """Return the error for a job that has no Pod on its cluster."""
+    if place.finished:
+        return NotThere(
+            f"look for its logs where cluster {cluster} keeps those of Pods that are gone: {place.label} has "
             "finished, and Kueue removes the copy of a finished job with its Pods"
         )
-    raise NotThere(f"wait: {label} has no Pod on cluster {cluster.name} yet")
+    return NotThere(f"wait: {place.label} has no Pod on cluster {cluster} yet")

@@ -19,6 +19,8 @@ from kubectl_placement.cli.job_access import (
     JobCommand,
     cluster_of,
     job_options,
+    no_cluster,
+    no_pods,
     note,
     pods_of,
     server_error,
@@ -135,6 +137,8 @@ async def _follow(found: FoundJob, where: JobAccess, wish: LogWish) -> bool:
         most=wish.most,
     )
     await follower.run()
+    if follower.place.finished and not follower.has_followed:
+        raise no_pods(follower.place, follower.cluster) if follower.cluster else no_cluster(follower.place)
     return True
 
 

@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
 from tests.kubectl_placement.access.stage import JobStage
 from tests.support.driver import eventually
 from tests.support.hub_client import Client
@@ -130,11 +132,13 @@ def test_an_error_says_what_to_do(stage: JobStage, words: str, code: int, text: 
     assert done.stdout == ""
 
 
-def test_of_a_finished_job_kueue_has_removed_the_pods(stage: JobStage) -> None:
-    stage.job()
+@pytest.mark.parametrize("words", ["logs", "logs -f"])
+def test_of_a_finished_job_kueue_has_removed_the_pods(stage: JobStage, words: str) -> None:
+    [pod] = stage.job()
     stage.place("train", "p-a", finished=True)
     stage.remove("train", "a")
-    done = stage.run("logs", "train")
+    eventually(lambda: pod in stage.pods("train"), False)
+    done = stage.run(*words.split(), "train")
     assert done.exit_code == 1
     assert "look for its logs where cluster a keeps those of Pods that are gone" in done.stderr
 
@@ -288,4 +292,18 @@ def test_a_job_that_is_deleted_ends_it(stage: JobStage) -> None:
             "DELETE", "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train", None
         )
         assert log.rest() == []
+        assert ended(log.process) == 0
+
+
+def test_the_end_of_a_log_that_still_flows_is_not_cut(stage: JobStage) -> None:
+    [pod] = stage.job()
+    with followed(stage, "train") as log:
+        log.next()
+        stage.place("train", "p-a", finished=True)
+        lines = [f"late {number}" for number in range(8)]
+        for line in lines:
+            stage.write(pod, line)
+            time.sleep(LAST_LINES_SECONDS / 4)
+        stage.fleet.hubs["a"].end_log("default", pod, "c")
+        assert log.rest() == lines
         assert ended(log.process) == 0
