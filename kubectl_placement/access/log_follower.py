@@ -77,19 +77,16 @@ class LogFollower:
         """The name of the cluster where it was last."""
         self.has_followed = False
         """Whether there was any log to follow."""
+        self._lines: dict[Container, StampedLines] = {}
+        self._renewed = False
+        """The login was renewed, and has not been accepted since."""
 
     async def run(self) -> None:
         """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""
         place: JobPlace | None = self.place
         while place is not None:
             if place.cluster:
-                async with open_cluster(
-                    self._hub, place.cluster, place.job.namespace, self._access, self._show
-                ) as cluster:
-                    self.cluster = cluster.name
-                    if self._began:
-                        self._note(f"{place.label} runs on cluster {cluster.name} now")
-                    place = await self._follow_on(cluster, place)
+                place = await self._follow_there(place)
             elif place.finished:
                 return
             else:
@@ -97,10 +94,26 @@ class LogFollower:
                 self._began = True
                 place = await self._until(lambda now: bool(now.cluster) or now.finished)
 
+    async def _follow_there(self, place: JobPlace) -> JobPlace | None:
+        """Follow the job on its cluster; return it as it is then. A login that has expired is renewed."""
+        try:
+            async with open_cluster(
+                self._hub, place.cluster, place.job.namespace, self._access, self._show
+            ) as cluster:
+                if self._began and not self._renewed:
+                    self._note(f"{place.label} runs on cluster {cluster.name} now")
+                self.cluster = cluster.name
+                return await self._follow_on(cluster, place)
+        except Unavailable as error:
+            if error.status != UNAUTHORIZED or self._renewed:
+                raise
+        self._renewed = True
+        return await self._read()
+
     async def _read(self) -> JobPlace | None:
         """Return the job as it is now: None if it was deleted, as before while the hub does not answer."""
         try:
-            item = await self._hub.get(self._workloads, self.place.workload, self.place.job.namespace)
+            item = await self._get()
         except NotFound:
             return None
         except Unavailable as error:
@@ -108,6 +121,16 @@ class LogFollower:
             return self.place
         self.place = place_of(item)
         return self.place
+
+    async def _get(self) -> Object:
+        """Return the Workload; once more if the login has expired: the second request has a new one."""
+        name, namespace = self.place.workload, self.place.job.namespace
+        try:
+            return await self._hub.get(self._workloads, name, namespace)
+        except Unavailable as error:
+            if error.status != UNAUTHORIZED:
+                raise
+            return await self._hub.get(self._workloads, name, namespace)
 
     async def _until(self, holds: Callable[[JobPlace], bool]) -> JobPlace | None:
         while (place := await self._read()) is not None and not holds(place):  # noqa: ASYNC110  # on the hub
@@ -136,8 +159,10 @@ class LogFollower:
                 if now.cluster != place.cluster:
                     await self._drain()
                     self._note(f"{place.label} has left cluster {cluster.name}")
+                    self._pod, self._renewed = "", False
                     return now
                 await self._pause()
+                self._renewed = self._renewed and silent
 
     async def _pause(self) -> None:
         if self._streams:
@@ -167,7 +192,6 @@ class LogFollower:
         for stream in streams:
             stream.cancel()
         await asyncio.gather(*streams, return_exceptions=True)
-        self._pod = ""
 
     # -- which logs
 
@@ -217,11 +241,10 @@ class LogFollower:
 
     async def _stream(self, cluster: OpenCluster, container: Container, query: LogQuery) -> bool:
         """Print a log until it ends; return whether it did: False if it cannot be read yet."""
-        lines = StampedLines(shown=query.timestamps)
-        first = True
+        lines = self._lines.setdefault(container, StampedLines(shown=query.timestamps))
         while True:
             asked = replace(query, timestamps=True)
-            if not first:
+            if lines.last:
                 lines.reconnect()
                 asked = LogQuery(timestamps=True, since_time=lines.last)
             try:
@@ -235,7 +258,6 @@ class LogFollower:
                 return True
             except Unavailable as error:
                 _raise_unless_passing(error)
-                first = not lines.last
                 await asyncio.sleep(POLL_SECONDS)
                 continue
             except ApiError as error:

@@ -1,5 +1,6 @@
 """`logs` as the owner of a job types it: once, and following a job that restarts, moves and ends."""
 
+import json
 import os
 import re
 import subprocess
@@ -307,3 +308,39 @@ def test_the_end_of_a_log_that_still_flows_is_not_cut(stage: JobStage) -> None:
         stage.fleet.hubs["a"].end_log("default", pod, "c")
         assert log.rest() == lines
         assert ended(log.process) == 0
+
+
+def log_in(stage: JobStage, user: int, token: str) -> None:
+    """Write another token of a user into the kubeconfig: 0: on the hub, 1: on worker a."""
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][user]["user"] = {"token": token}
+    stage.kubeconfig.write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("user", [pytest.param(0, id="on the hub"), pytest.param(1, id="on the cluster")])
+def test_a_login_that_has_expired_is_renewed(stage: JobStage, user: int) -> None:
+    [pod] = stage.job()
+    hub = [stage.hub, stage.fleet.hubs["a"]][user]
+    old, new = (hub.add_user("jane", token, ["system:masters"]) for token in ("old-token", "new-token"))
+    log_in(stage, user, old)
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        log_in(stage, user, new)
+        hub.expire_token(old)
+        stage.fleet.hubs["a"].go_down()
+        stage.fleet.hubs["a"].come_back()
+        time.sleep(3)
+        stage.write(pod, "on")
+        found = log.next()
+        assert (log.next() if found.endswith("trying again") else found) == "on"
+
+
+def test_a_new_login_that_is_not_accepted_either_ends_it(stage: JobStage) -> None:
+    [pod] = stage.job()
+    there = stage.fleet.hubs["a"]
+    log_in(stage, 1, there.add_user("jane", "old-token", ["system:masters"]))
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        there.expire_token("old-token")
+        assert any("log in again" in line for line in log.rest())
+        assert ended(log.process) == 1
