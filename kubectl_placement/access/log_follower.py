@@ -20,6 +20,7 @@ from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import JobPlace, place_of
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.errors import ApiError, NotFound, Refused, Unavailable
+from placement_ac.core.api.fields import get_str, name_of
 from placement_ac.kube.client import Client
 from placement_ac.kube.exec_plugin import Show
 
@@ -220,22 +221,28 @@ class LogFollower:
         return [container for container, _ in found]
 
     def _one_of(self, pods: Sequence[Object]) -> list[Object]:
-        """Return the Pod that is followed: the same one, and another one when its logs have ended."""
+        """Return the Pod that is followed: the same one until it is gone, or has ended and is read."""
         by_uid = {str(pod["metadata"].get("uid")): pod for pod in pods}
         current = by_uid.get(self._pod)
-        ended = not any(container.uid == self._pod for container in self._streams)
-        others = [pod for uid, pod in by_uid.items() if not any(one.uid == uid for one in self._done)]
-        if current is not None and not (ended and others):
+        if current is not None and not self._is_read(current):
             return [current]
+        others = [pod for uid, pod in by_uid.items() if not any(one.uid == uid for one in self._done)]
         if not others:
-            return []
+            return [] if current is None else [current]
         pod = first_pod(others)
         if not any(container.started for container in containers_of(pod)) and current is not None:
             return [current]
-        if len(pods) > 1 and not self._pod:
-            self._note(f"Found {len(pods)} pods, using pod/{pod['metadata']['name']}")
+        if self._pod:
+            self._note(f"the Pod has ended, using pod/{name_of(pod)} now")
+        elif len(pods) > 1:
+            self._note(f"Found {len(pods)} pods, using pod/{name_of(pod)}")
         self._pod = str(pod["metadata"].get("uid"))
         return [pod]
+
+    def _is_read(self, pod: Object) -> bool:
+        """Whether a Pod has ended, and no log of it is being followed."""
+        ended = get_str(pod, "status", "phase") in ("Succeeded", "Failed")
+        return ended and not any(container.uid == self._pod for container in self._streams)
 
     # -- one log
 

@@ -63,7 +63,7 @@ class LineSplitter:
 class StampedLines:
     """Lines with timestamps that may come again after a lost connection: each is returned once.
 
-    `shown`: whether the caller wants the timestamps. A block that does not begin a line continues the last one.
+    `shown`: whether the caller wants the timestamps. A block that begins no line continues the last one.
     """
 
     def __init__(self, *, shown: bool) -> None:

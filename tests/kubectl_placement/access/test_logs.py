@@ -13,6 +13,7 @@ import pytest
 
 from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
 from tests.kubectl_placement.access.stage import JobStage
+from tests.support.admin import Admin
 from tests.support.driver import eventually
 from tests.support.hub_client import Client
 
@@ -344,3 +345,28 @@ def test_a_new_login_that_is_not_accepted_either_ends_it(stage: JobStage) -> Non
         there.expire_token("old-token")
         assert any("log in again" in line for line in log.rest())
         assert ended(log.process) == 1
+
+
+def pod_status(stage: JobStage, pod: str, **status: object) -> None:
+    """Change the status of a Pod on worker a, as its kubelet does."""
+    path = f"/api/v1/namespaces/default/pods/{pod}"
+    with Admin(stage.workers["a"]) as there:
+        found = there.request("GET", path, None)
+        there.request("PUT", f"{path}/status", found | {"status": found["status"] | status})
+
+
+def test_a_pod_whose_container_restarts_is_followed_on(stage: JobStage) -> None:
+    one, two = stage.job(count=2)
+    with followed(stage, "train") as log:
+        assert log.next() == f"Found 2 pods, using pod/{one}"
+        assert log.next() == f"{one} has started on node-1"
+        stage.fleet.hubs["a"].end_log("default", one, "c", restarts=True)
+        stage.write(one, "again")
+        running = {"name": "c", "restartCount": 1, "state": {"running": {}}}
+        time.sleep(3)
+        pod_status(stage, one, containerStatuses=[running])
+        assert log.next() == "again"
+        stage.fleet.hubs["a"].end_log("default", one, "c")
+        pod_status(stage, one, phase="Failed")
+        assert log.next() == f"the Pod has ended, using pod/{two} now"
+        assert log.next() == f"{two} has started on node-2"
