@@ -5,7 +5,9 @@ Their errors are kubectl's: `Error from server (REASON): …` for an answer of a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +154,33 @@ def with_job(where: JobAccess, words: Sequence[str], work: Callable[[FoundJob], 
         async with Client(login_to(where)) as client:
             return await work(await find_job(client, where, words))
 
-    return asyncio.run(run())
+    return run_to_end(run())
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; SIGTERM and SIGHUP cancel it, so that its temporary files are removed.
+
+    Raises click's Exit with the code of the signal then, as in shells.
+    """
+    got: list[int] = []
+
+    async def run() -> T:
+        task, loop = asyncio.create_task(work), asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            got.append(number)
+            task.cancel()
+
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                    loop.add_signal_handler(number, stop, number)
+        return await task
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        raise click.exceptions.Exit(128 + got[0] if got else 1) from None
 
 
 async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> FoundJob:
