@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from kubectl_placement.access.open import OpenCluster
 from placement_ac.core.api.errors import PlacementAcError
@@ -22,6 +23,7 @@ from placement_ac.core.kubeconfig.source import ClusterAccess
 
 KUBECTL: Final = "kubectl"
 _HEADERS: Final = {"Impersonate-User": "as", "Impersonate-Uid": "as-uid"}
+_EXTRA: Final = "Impersonate-Extra-"
 
 
 class NoKubectl(PlacementAcError):
@@ -41,12 +43,15 @@ async def run_kubectl(cluster: OpenCluster, namespace: str, words: Sequence[str]
         process = await asyncio.create_subprocess_exec(kubectl, *flags, "--namespace", namespace, *words)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to kubectl, too
-        loop.add_signal_handler(signal.SIGTERM, process.terminate)
         try:
-            return await process.wait()
+            code = await process.wait()
+        except asyncio.CancelledError:  # SIGTERM, SIGHUP
+            process.terminate()
+            await process.wait()
+            raise
         finally:
             loop.remove_signal_handler(signal.SIGINT)
-            loop.remove_signal_handler(signal.SIGTERM)
+        return code if code >= 0 else 128 - code
 
 
 def _written(folder: Path, cluster: OpenCluster) -> str:
@@ -71,6 +76,11 @@ def kubeconfig_of(access: ClusterAccess) -> dict[str, Any]:
     }
     user |= {_HEADERS[name]: value for name, value in access.impersonation if name in _HEADERS}
     user["as-groups"] = [value for name, value in access.impersonation if name == "Impersonate-Group"]
+    extra: dict[str, list[str]] = {}
+    for header, value in access.impersonation:
+        if header.startswith(_EXTRA):
+            extra.setdefault(unquote(header.removeprefix(_EXTRA)), []).append(value)
+    user["as-user-extra"] = extra
     name = "placement-ac"
     return {
         "apiVersion": "v1",

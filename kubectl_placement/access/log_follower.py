@@ -20,6 +20,7 @@ from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import JobPlace, place_of
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.errors import ApiError, NotFound, Refused, Unavailable
+from placement_ac.core.api.fields import get_str, name_of
 from placement_ac.kube.client import Client
 from placement_ac.kube.exec_plugin import Show
 
@@ -30,7 +31,7 @@ BAD_REQUEST: Final = 400
 POLL_SECONDS: Final = 1.0
 """How often the Workload and the Pods are read."""
 LAST_LINES_SECONDS: Final = 2.0
-"""How long the last lines are waited for when a job has ended, or leaves a cluster."""
+"""How long no line may come before the logs are left, when a job has ended or leaves a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class LogFollower:
         show: Show,
         most: int,
     ) -> None:
-        self._hub, self._workloads, self._place = hub, workloads, place
+        self._hub, self._workloads, self.place = hub, workloads, place
         self._access, self._choice, self._query = access, choice, query
         self._write, self._note, self._show, self._most = write, note, show, most
         self._streams: dict[Container, asyncio.Task[bool]] = {}
@@ -71,18 +72,22 @@ class LogFollower:
         self._pod = ""
         """The uid of the Pod that is followed, unless all are."""
         self._began = False
+        self._delivered = 0
+        """How many blocks have come."""
+        self.cluster = ""
+        """The name of the cluster where it was last."""
+        self.has_followed = False
+        """Whether there was any log to follow."""
+        self._lines: dict[Container, StampedLines] = {}
+        self._renewed = False
+        """The login was renewed, and has not been accepted since."""
 
     async def run(self) -> None:
         """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""
-        place: JobPlace | None = self._place
+        place: JobPlace | None = self.place
         while place is not None:
             if place.cluster:
-                async with open_cluster(
-                    self._hub, place.cluster, place.job.namespace, self._access, self._show
-                ) as cluster:
-                    if self._began:
-                        self._note(f"{place.label} runs on cluster {cluster.name} now")
-                    place = await self._follow_on(cluster, place)
+                place = await self._follow_there(place)
             elif place.finished:
                 return
             else:
@@ -90,17 +95,43 @@ class LogFollower:
                 self._began = True
                 place = await self._until(lambda now: bool(now.cluster) or now.finished)
 
+    async def _follow_there(self, place: JobPlace) -> JobPlace | None:
+        """Follow the job on its cluster; return it as it is then. A login that has expired is renewed."""
+        try:
+            async with open_cluster(
+                self._hub, place.cluster, place.job.namespace, self._access, self._show
+            ) as cluster:
+                if self._began and not self._renewed:
+                    self._note(f"{place.label} runs on cluster {cluster.name} now")
+                self.cluster = cluster.name
+                return await self._follow_on(cluster, place)
+        except Unavailable as error:
+            if error.status != UNAUTHORIZED or self._renewed:
+                raise
+        self._renewed = True
+        return await self._read()
+
     async def _read(self) -> JobPlace | None:
         """Return the job as it is now: None if it was deleted, as before while the hub does not answer."""
         try:
-            item = await self._hub.get(self._workloads, self._place.workload, self._place.job.namespace)
+            item = await self._get()
         except NotFound:
             return None
         except Unavailable as error:
             _raise_unless_passing(error)
-            return self._place
-        self._place = place_of(item)
-        return self._place
+            return self.place
+        self.place = place_of(item)
+        return self.place
+
+    async def _get(self) -> Object:
+        """Return the Workload; once more if the login has expired: the second request has a new one."""
+        name, namespace = self.place.workload, self.place.job.namespace
+        try:
+            return await self._hub.get(self._workloads, name, namespace)
+        except Unavailable as error:
+            if error.status != UNAUTHORIZED:
+                raise
+            return await self._hub.get(self._workloads, name, namespace)
 
     async def _until(self, holds: Callable[[JobPlace], bool]) -> JobPlace | None:
         while (place := await self._read()) is not None and not holds(place):  # noqa: ASYNC110  # on the hub
@@ -129,8 +160,10 @@ class LogFollower:
                 if now.cluster != place.cluster:
                     await self._drain()
                     self._note(f"{place.label} has left cluster {cluster.name}")
+                    self._pod, self._renewed = "", False
                     return now
                 await self._pause()
+                self._renewed = self._renewed and silent
 
     async def _pause(self) -> None:
         if self._streams:
@@ -147,10 +180,12 @@ class LogFollower:
                     self._done.add(container)
 
     async def _drain(self) -> None:
-        """Wait a moment for the last lines."""
-        if self._streams:
+        """Wait for the last lines: as long as any come."""
+        before = -1
+        while self._streams and before != self._delivered:
+            before = self._delivered
             await asyncio.wait(self._streams.values(), timeout=LAST_LINES_SECONDS)
-        self._reap()
+            self._reap()
 
     async def _stop(self) -> None:
         streams = [*self._streams.values()]
@@ -158,7 +193,6 @@ class LogFollower:
         for stream in streams:
             stream.cancel()
         await asyncio.gather(*streams, return_exceptions=True)
-        self._pod = ""
 
     # -- which logs
 
@@ -173,6 +207,7 @@ class LogFollower:
             query = replace(self._query, previous=False)
             if self._began:  # of a Pod that has come since: all of it
                 query = LogQuery(timestamps=self._query.timestamps)
+            self.has_followed = True
             self._streams[container] = asyncio.create_task(self._stream(cluster, container, query))
 
     def _wanted(self, pods: Sequence[Object]) -> list[Container]:
@@ -186,51 +221,58 @@ class LogFollower:
         return [container for container, _ in found]
 
     def _one_of(self, pods: Sequence[Object]) -> list[Object]:
-        """Return the Pod that is followed: the same one, and another one when its logs have ended."""
+        """Return the Pod that is followed: the same one until it is gone, or has ended and is read."""
         by_uid = {str(pod["metadata"].get("uid")): pod for pod in pods}
         current = by_uid.get(self._pod)
-        ended = not any(container.uid == self._pod for container in self._streams)
-        others = [pod for uid, pod in by_uid.items() if not any(one.uid == uid for one in self._done)]
-        if current is not None and not (ended and others):
+        if current is not None and not self._is_read(current):
             return [current]
+        others = [pod for uid, pod in by_uid.items() if not any(one.uid == uid for one in self._done)]
         if not others:
-            return []
+            return [] if current is None else [current]
         pod = first_pod(others)
         if not any(container.started for container in containers_of(pod)) and current is not None:
             return [current]
-        if len(pods) > 1 and not self._pod:
-            self._note(f"Found {len(pods)} pods, using pod/{pod['metadata']['name']}")
+        if self._pod:
+            self._note(f"the Pod has ended, using pod/{name_of(pod)} now")
+        elif len(pods) > 1:
+            self._note(f"Found {len(pods)} pods, using pod/{name_of(pod)}")
         self._pod = str(pod["metadata"].get("uid"))
         return [pod]
+
+    def _is_read(self, pod: Object) -> bool:
+        """Whether a Pod has ended, and no log of it is being followed."""
+        ended = get_str(pod, "status", "phase") in ("Succeeded", "Failed")
+        return ended and not any(container.uid == self._pod for container in self._streams)
 
     # -- one log
 
     async def _stream(self, cluster: OpenCluster, container: Container, query: LogQuery) -> bool:
         """Print a log until it ends; return whether it did: False if it cannot be read yet."""
-        lines = StampedLines(shown=query.timestamps)
-        first = True
+        lines = self._lines.setdefault(container, StampedLines(shown=query.timestamps))
         while True:
             asked = replace(query, timestamps=True)
-            if not first:
+            if lines.last:
                 lines.reconnect()
                 asked = LogQuery(timestamps=True, since_time=lines.last)
             try:
                 async for block in blocks_of(
-                    cluster.client, self._place.job.namespace, container, asked, follow=True
+                    cluster.client, self.place.job.namespace, container, asked, follow=True
                 ):
+                    self._delivered += 1
                     if new := lines.new(block):
                         self._write(container, new)
             except NotFound:
                 return True
             except Unavailable as error:
                 _raise_unless_passing(error)
-                first = not lines.last
                 await asyncio.sleep(POLL_SECONDS)
                 continue
             except ApiError as error:
-                if error.status == BAD_REQUEST:  # it waits to start
+                if error.status != BAD_REQUEST:
+                    raise
+                if not lines.last:  # it waits to start
                     return False
-                raise
+                self._note(f"the log of pod/{container.pod}/{container.name} ends: {error.message}")
             return True
 
 

@@ -1,6 +1,7 @@
 """The part of a container's log that is asked for, as the parameters of a request. Pure."""
 
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Final
 
 BLOCK_BYTES: Final = 256 * 1024
@@ -33,6 +34,11 @@ class LogQuery:
         return {name: str(value) for name, value in given.items() if value is not None}
 
 
+def lines_of(block: bytes) -> list[bytes]:
+    """Return the lines of a block with their line breaks; only LF ends one: a progress bar writes CR."""
+    return BytesIO(block).readlines()
+
+
 class LineSplitter:
     """Turns parts of a log into blocks of whole lines; only a very long line is split."""
 
@@ -57,7 +63,7 @@ class LineSplitter:
 class StampedLines:
     """Lines with timestamps that may come again after a lost connection: each is returned once.
 
-    `shown`: whether the caller wants the timestamps.
+    `shown`: whether the caller wants the timestamps. A block that begins no line continues the last one.
     """
 
     def __init__(self, *, shown: bool) -> None:
@@ -65,22 +71,43 @@ class StampedLines:
         self.last = ""
         """The time of the last line; "": none has come."""
         self._of_last = 0
-        self._skip: tuple[str, int] = ("", 0)
+        self._latest = ""
+        """The latest time of all lines: two streams of a container may be out of order."""
+        self._again: int | None = None
+        """How many lines of the last time have come again; None: all that come are new."""
+        self._is_open = False
+        """The last line goes on in the next block."""
+        self._dropped = False
+        """The last line is not new."""
 
     def reconnect(self) -> None:
-        """Expect the lines since the last one again."""
-        self._skip, self._of_last = (self.last, self._of_last), 0
+        """Expect lines again: an API server sends those of the whole second of the last one."""
+        self._again = 0 if self.last else None
+        self._is_open = False
 
     def new(self, block: bytes) -> bytes:
         """Return the lines of a block that are new."""
-        return b"".join(filter(None, map(self._line, block.splitlines(keepends=True))))
+        return b"".join(filter(None, map(self._part, lines_of(block))))
 
-    def _line(self, line: bytes) -> bytes:
-        stamp, _, text = line.partition(b" ")
-        when = stamp.decode("ascii", "replace")
-        self._of_last = self._of_last + 1 if when == self.last else 1
-        self.last = when
-        of, count = self._skip
-        if when == of and self._of_last <= count:
+    def _part(self, part: bytes) -> bytes:
+        continues, self._is_open = self._is_open, not part.endswith(b"\n")
+        if continues:
+            return b"" if self._dropped else part
+        stamp, _, text = part.partition(b" ")
+        self._dropped = self._is_known(stamp.decode("ascii", "replace"))
+        if self._dropped:
             return b""
-        return line if self._shown else text
+        return part if self._shown else text
+
+    def _is_known(self, when: str) -> bool:
+        """Whether the next line, of this time, has come before."""
+        if self._again is not None and when <= self._latest:
+            if when == self.last:
+                self._again += 1
+                if self._again == self._of_last:
+                    self._again = None
+            return True
+        self._again = None
+        self._of_last = self._of_last + 1 if when == self.last else 1
+        self.last, self._latest = when, max(when, self._latest)
+        return False

@@ -60,12 +60,12 @@ async def read_target(hub: Client, name: str, kueue_namespace: str) -> ClusterTa
             return None
 
     cluster_object = await get(MULTIKUEUE_CLUSTER, name)
-    managed = managed_cluster_of(cluster_object) or name
-    found = await get(MANAGED_CLUSTER, managed)
-    profile = await get(CLUSTER_PROFILE, managed, kueue_namespace)
+    managed = managed_cluster_of(cluster_object)
+    # The name of a MultiKueueCluster is not that of its managed cluster: it might lead to another one.
+    found = await get(MANAGED_CLUSTER, managed) if managed else None
+    profile = await get(CLUSTER_PROFILE, managed, kueue_namespace) if managed else None
     servers = (*servers_of_cluster(found or {}), *servers_of_profile(profile or {}))
-    known = managed if found or profile or managed != name else ""
-    return ClusterTarget(name, known, tuple(dict.fromkeys(servers)), tuple(unread), cluster_object)
+    return ClusterTarget(name, managed, tuple(dict.fromkeys(servers)), tuple(unread), cluster_object)
 
 
 def managed_cluster_of(cluster_object: Object | None) -> str:

@@ -240,7 +240,8 @@ async def _by_command(search: Search, entry: ClusterWay) -> Candidate | Closed:
 
 
 def _pem(file: str) -> str:
-    return Path(file).expanduser().read_text("ascii")
+    """Return a file of certificates; their comments may be of any charset."""
+    return Path(file).expanduser().read_text("ascii", errors="ignore")
 
 
 def _is_credential(output: bytes) -> bool:

@@ -5,7 +5,9 @@ Their errors are kubectl's: `Error from server (REASON): …` for an answer of a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +154,33 @@ def with_job(where: JobAccess, words: Sequence[str], work: Callable[[FoundJob], 
         async with Client(login_to(where)) as client:
             return await work(await find_job(client, where, words))
 
-    return asyncio.run(run())
+    return run_to_end(run())
+
+
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; SIGTERM and SIGHUP cancel it, so that its temporary files are removed.
+
+    Raises click's Exit with the code of the signal then, as in shells.
+    """
+    got: list[int] = []
+
+    async def run() -> T:
+        task, loop = asyncio.create_task(work), asyncio.get_running_loop()
+
+        def stop(number: int) -> None:
+            got.append(number)
+            task.cancel()
+
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                    loop.add_signal_handler(number, stop, number)
+        return await task
+
+    try:
+        return asyncio.run(run())
+    except asyncio.CancelledError:
+        raise click.exceptions.Exit(128 + got[0] if got else 1) from None
 
 
 async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> FoundJob:
@@ -177,9 +205,7 @@ async def cluster_of(found: FoundJob, where: JobAccess) -> AsyncIterator[OpenClu
     """Yield the cluster of a job as the caller. Raises NotThere if it is on none, NoAccess."""
     place = found.place
     if not place.cluster:
-        state = "has finished, and is on no cluster" if place.finished else "waits, and is on no cluster yet"
-        why = f"run `kubectl placement explain workload {place.workload} -n {place.job.namespace}` to see why"
-        raise NotThere(f"{why}: {place.label} {state}")
+        raise no_cluster(place)
     async with open_cluster(
         found.client, place.cluster, place.job.namespace, where.access, show_message
     ) as cluster:
@@ -191,10 +217,21 @@ async def pods_of(found: FoundJob, cluster: OpenCluster) -> list[Object]:
     pods = await read_pods(cluster, found.place.job, found.place.workload)
     if pods:
         return pods
-    label = found.place.label
-    if found.place.finished:
-        raise NotThere(
-            f"look for its logs where cluster {cluster.name} keeps those of Pods that are gone: {label} has "
+    raise no_pods(found.place, cluster.name)
+
+
+def no_cluster(place: JobPlace) -> NotThere:
+    """Return the error for a job that is on no cluster."""
+    state = "has finished, and is on no cluster" if place.finished else "waits, and is on no cluster yet"
+    why = f"run `kubectl placement explain workload {place.workload} -n {place.job.namespace}` to see why"
+    return NotThere(f"{why}: {place.label} {state}")
+
+
+def no_pods(place: JobPlace, cluster: str) -> NotThere:
+    """Return the error for a job that has no Pod on its cluster."""
+    if place.finished:
+        return NotThere(
+            f"look for its logs where cluster {cluster} keeps those of Pods that are gone: {place.label} has "
             "finished, and Kueue removes the copy of a finished job with its Pods"
         )
-    raise NotThere(f"wait: {label} has no Pod on cluster {cluster.name} yet")
+    return NotThere(f"wait: {place.label} has no Pod on cluster {cluster} yet")

@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from kubectl_placement.access.log_follower import Choice, LogFollower
-from kubectl_placement.access.log_query import LogQuery
+from kubectl_placement.access.log_query import LogQuery, lines_of
 from kubectl_placement.access.log_reader import print_logs
 from kubectl_placement.access.pod_choice import Container, chosen_container, containers_of, first_pod
 from kubectl_placement.cli.job_access import (
@@ -19,6 +19,8 @@ from kubectl_placement.cli.job_access import (
     JobCommand,
     cluster_of,
     job_options,
+    no_cluster,
+    no_pods,
     note,
     pods_of,
     server_error,
@@ -135,6 +137,8 @@ async def _follow(found: FoundJob, where: JobAccess, wish: LogWish) -> bool:
         most=wish.most,
     )
     await follower.run()
+    if follower.place.finished and not follower.has_followed:
+        raise no_pods(follower.place, follower.cluster) if follower.cluster else no_cluster(follower.place)
     return True
 
 
@@ -173,11 +177,14 @@ def _writer(prefix: bool) -> Callable[[Container, bytes], None]:
     """Return what writes blocks of lines to stdout: as they are, on a terminal with controls as escapes."""
     out = stream_below(sys.stdout)
     raw = out.buffer if isinstance(out, TextIOWrapper) and not out.isatty() else None
+    is_open: dict[Container, bool] = {}  # whether the next block continues a line
 
     def write(container: Container, block: bytes) -> None:
         if prefix:
             mark = f"[pod/{container.pod}/{container.name}] ".encode()
-            block = b"".join(mark + line for line in block.splitlines(keepends=True))
+            first = b"" if is_open.get(container) else mark
+            is_open[container] = not block.endswith(b"\n")
+            block = first + mark.join(lines_of(block))
         if raw:
             raw.write(block)
             raw.flush()

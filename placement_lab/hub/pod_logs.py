@@ -8,6 +8,7 @@ Kubernetes' (pkg/registry/core/pod/strategy.go, pkg/kubelet).
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -169,7 +170,8 @@ def _since(query: dict[str, str]) -> float:
     if "sinceTime" not in query:
         return 0.0
     try:
-        return datetime.fromisoformat(query["sinceTime"]).timestamp()
+        # An API server sends it to the kubelet in whole seconds (metav1.Time as a query parameter).
+        return math.floor(datetime.fromisoformat(query["sinceTime"]).timestamp())
     except ValueError:
         raise bad_request(f"sinceTime: invalid value {query['sinceTime']!r}") from None
 

@@ -1,14 +1,20 @@
 """`exec` and `port-forward` hand over to kubectl, with the caller's way and nothing left behind."""
 
 import json
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubectl_placement.access.handover import kubeconfig_of
+from placement_ac.core.kubeconfig.source import ClusterAccess
 from tests.kubectl_placement.access.stage import JobStage
+from tests.support.driver import eventually
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$@" > "$RECORD/words"
@@ -98,3 +104,33 @@ def test_without_kubectl(stage: JobStage, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", "/nowhere")
     done = stage.run("exec", "train", "--", "ls")
     assert (done.exit_code, done.stderr) == (1, "Error: install kubectl: `exec` hands over to it\n")
+
+
+def test_a_kubectl_that_a_signal_has_ended(stage: JobStage, record: Path) -> None:
+    stage.job()
+    (record / "bin" / "kubectl").write_text("#!/bin/sh\nkill -KILL $$\n")
+    assert stage.run("exec", "train", "--", "ls").exit_code == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_removes_the_kubeconfig(stage: JobStage, record: Path, number: signal.Signals) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    script = RECORDER.replace("cat\nexit 7", "touch $RECORD/ready\nexec sleep 30")
+    (record / "bin" / "kubectl").write_text(script)
+    words = ["exec", "train", "--as-hub", "--kubeconfig", str(stage.kubeconfig), "--", "ls"]
+    with subprocess.Popen([sys.executable, "-m", "placement_ac", *words]) as process:
+        eventually((record / "ready").exists, True)
+        process.send_signal(number)
+        assert process.wait(20) == 128 + number
+    assert not Path((record / "path").read_text().strip()).exists()
+
+
+def test_a_kubeconfig_has_the_extra_fields_of_a_user() -> None:
+    headers = (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Extra-a%2Fb", "x"),
+        ("Impersonate-Extra-a%2Fb", "y"),
+    )
+    [user] = kubeconfig_of(ClusterAccess("https://a", impersonation=headers))["users"]
+    assert user["user"] == {"as": "jane", "as-user-extra": {"a/b": ["x", "y"]}}

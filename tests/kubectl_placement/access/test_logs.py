@@ -1,15 +1,19 @@
 """`logs` as the owner of a job types it: once, and following a job that restarts, moves and ends."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
 from tests.kubectl_placement.access.stage import JobStage
+from tests.support.admin import Admin
 from tests.support.driver import eventually
 from tests.support.hub_client import Client
 
@@ -130,11 +134,13 @@ def test_an_error_says_what_to_do(stage: JobStage, words: str, code: int, text: 
     assert done.stdout == ""
 
 
-def test_of_a_finished_job_kueue_has_removed_the_pods(stage: JobStage) -> None:
-    stage.job()
+@pytest.mark.parametrize("words", ["logs", "logs -f"])
+def test_of_a_finished_job_kueue_has_removed_the_pods(stage: JobStage, words: str) -> None:
+    [pod] = stage.job()
     stage.place("train", "p-a", finished=True)
     stage.remove("train", "a")
-    done = stage.run("logs", "train")
+    eventually(lambda: pod in stage.pods("train"), False)
+    done = stage.run(*words.split(), "train")
     assert done.exit_code == 1
     assert "look for its logs where cluster a keeps those of Pods that are gone" in done.stderr
 
@@ -153,6 +159,20 @@ def test_in_a_pipe_bytes_are_kept(stage: JobStage) -> None:
     [pod] = stage.job()
     stage.write(pod, "\x1b[31mred")
     assert stage.run("logs", "train", "--tail", "1").stdout_bytes == b"\x1b[31mred\n"
+
+
+def test_a_progress_bar_is_one_line(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "10%\r20%\r30%")
+    done = stage.run("logs", "train", "--tail", "1", "--prefix")
+    assert done.stdout_bytes == f"[pod/{pod}/c] 10%\r20%\r30%\n".encode()
+
+
+def test_a_very_long_line_has_one_prefix(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "x" * 1_000_000)
+    done = stage.run("logs", "train", "--tail", "1", "--prefix")
+    assert done.stdout == f"[pod/{pod}/c] " + "x" * 1_000_000 + "\n"
 
 
 # -- follow
@@ -275,3 +295,78 @@ def test_a_job_that_is_deleted_ends_it(stage: JobStage) -> None:
         )
         assert log.rest() == []
         assert ended(log.process) == 0
+
+
+def test_the_end_of_a_log_that_still_flows_is_not_cut(stage: JobStage) -> None:
+    [pod] = stage.job()
+    with followed(stage, "train") as log:
+        log.next()
+        stage.place("train", "p-a", finished=True)
+        lines = [f"late {number}" for number in range(8)]
+        for line in lines:
+            stage.write(pod, line)
+            time.sleep(LAST_LINES_SECONDS / 4)
+        stage.fleet.hubs["a"].end_log("default", pod, "c")
+        assert log.rest() == lines
+        assert ended(log.process) == 0
+
+
+def log_in(stage: JobStage, user: int, token: str) -> None:
+    """Write another token of a user into the kubeconfig: 0: on the hub, 1: on worker a."""
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][user]["user"] = {"token": token}
+    stage.kubeconfig.write_text(json.dumps(config))
+
+
+@pytest.mark.parametrize("user", [pytest.param(0, id="on the hub"), pytest.param(1, id="on the cluster")])
+def test_a_login_that_has_expired_is_renewed(stage: JobStage, user: int) -> None:
+    [pod] = stage.job()
+    hub = [stage.hub, stage.fleet.hubs["a"]][user]
+    old, new = (hub.add_user("jane", token, ["system:masters"]) for token in ("old-token", "new-token"))
+    log_in(stage, user, old)
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        log_in(stage, user, new)
+        hub.expire_token(old)
+        stage.fleet.hubs["a"].go_down()
+        stage.fleet.hubs["a"].come_back()
+        time.sleep(3)
+        stage.write(pod, "on")
+        found = log.next()
+        assert (log.next() if found.endswith("trying again") else found) == "on"
+
+
+def test_a_new_login_that_is_not_accepted_either_ends_it(stage: JobStage) -> None:
+    [pod] = stage.job()
+    there = stage.fleet.hubs["a"]
+    log_in(stage, 1, there.add_user("jane", "old-token", ["system:masters"]))
+    with followed(stage, "train") as log:
+        assert log.next() == f"{pod} has started on node-1"
+        there.expire_token("old-token")
+        assert any("log in again" in line for line in log.rest())
+        assert ended(log.process) == 1
+
+
+def pod_status(stage: JobStage, pod: str, **status: object) -> None:
+    """Change the status of a Pod on worker a, as its kubelet does."""
+    path = f"/api/v1/namespaces/default/pods/{pod}"
+    with Admin(stage.workers["a"]) as there:
+        found = there.request("GET", path, None)
+        there.request("PUT", f"{path}/status", found | {"status": found["status"] | status})
+
+
+def test_a_pod_whose_container_restarts_is_followed_on(stage: JobStage) -> None:
+    one, two = stage.job(count=2)
+    with followed(stage, "train") as log:
+        assert log.next() == f"Found 2 pods, using pod/{one}"
+        assert log.next() == f"{one} has started on node-1"
+        stage.fleet.hubs["a"].end_log("default", one, "c", restarts=True)
+        stage.write(one, "again")
+        running = {"name": "c", "restartCount": 1, "state": {"running": {}}}
+        time.sleep(3)
+        pod_status(stage, one, containerStatuses=[running])
+        assert log.next() == "again"
+        stage.fleet.hubs["a"].end_log("default", one, "c")
+        pod_status(stage, one, phase="Failed")
+        assert log.next() == f"the Pod has ended, using pod/{two} now"
+        assert log.next() == f"{two} has started on node-2"

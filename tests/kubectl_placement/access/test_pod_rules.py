@@ -239,6 +239,47 @@ def test_lines_that_come_again_are_left_out() -> None:
     assert shown.new(b"t1 a\n") == b"t1 a\n"
 
 
+def test_the_whole_second_comes_again() -> None:
+    lines = StampedLines(shown=False)
+    assert lines.new(b"t11 a\nt12 b\nt13 c\nt13 d\n") == b"a\nb\nc\nd\n"
+    for new in (b"e\n", b"f\n"):
+        lines.reconnect()
+        assert lines.new(b"t11 a\nt12 b\nt13 c\n") == b"", "lost again before the last line"
+        lines.reconnect()
+        known = b"t11 a\nt12 b\nt13 c\nt13 d\n" + (b"t13 e\n" if new == b"f\n" else b"")
+        assert lines.new(known + b"t13 " + new) == new
+
+
+def test_lines_of_two_streams_that_are_out_of_order_come_once() -> None:
+    lines = StampedLines(shown=False)
+    lines.new(b"t12 a\nt11 b\n")
+    lines.reconnect()
+    assert lines.new(b"t12 a\nt11 b\nt11 c\n") == b"c\n"
+
+
+def test_if_the_last_line_is_gone_all_that_are_later_are_new() -> None:
+    lines = StampedLines(shown=False)
+    lines.new(b"t1 a\n")
+    lines.reconnect()
+    assert lines.new(b"t2 b\nt2 c\n") == b"b\nc\n"
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    lines = StampedLines(shown=False)
+    assert lines.new(b"t1 10%\r20%\r30%\n") == b"10%\r20%\r30%\n"
+    assert lines.last == "t1"
+    lines.reconnect()
+    assert lines.new(b"t1 10%\r20%\r30%\nt2 \x0bend\n") == b"\x0bend\n"
+
+
+def test_a_part_of_a_long_line_has_no_time() -> None:
+    lines = StampedLines(shown=False)
+    assert [lines.new(part) for part in (b"t1 a", b"t9 b", b"c d\nt2 e\n")] == [b"a", b"t9 b", b"c d\ne\n"]
+    assert lines.last == "t2"
+    lines.reconnect()
+    assert [lines.new(part) for part in (b"t2 e", b"e\n", b"t3 f\n")] == [b"", b"", b"f\n"]
+
+
 def test_the_parameters_of_a_request() -> None:
     query = LogQuery(previous=True, timestamps=True, tail=0, since_seconds=5, limit_bytes=9)
     assert query.parameters("c", follow=True) == {

@@ -138,6 +138,34 @@ def test_a_server_without_a_ca_on_the_hub_is_not_taken_by_its_address(stage: Job
     assert "context a has that address, but the hub does not name the CA of that server" in refused(stage)[1]
 
 
+def test_a_multikueuecluster_without_a_label_is_not_taken_for_the_managed_cluster_of_its_name(
+    stage: JobStage,
+) -> None:
+    stage.workload()
+    bare: dict[str, Any] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": "b"},
+    }
+    bare["spec"] = {"clusterSource": {"kubeConfig": {"location": "x", "locationType": "Secret"}}}
+    stage.admin.apply(bare)
+    stage.place("train", "b")
+    assert "its API server is unknown" in refused(stage)[1]
+
+
+def test_a_ca_may_have_comments_of_any_charset(stage: JobStage) -> None:
+    stage.job()
+    ca = stage.kubeconfig.parent / "ca.pem"
+    ca.write_bytes("# Zürich\n".encode() + stage.fleet.hubs["a"].ca_certificate)
+    stage.write_kubeconfig()
+    user = stage.fleet.hubs["a"].token
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    command = script(stage, f"echo '{json.dumps(credential | {'status': {'token': user}})}'")
+    entry = {"cluster": "a", "command": [command], "certificateAuthority": str(ca)}
+    access_file(stage, {"clusters": [entry]})
+    assert pods_by(stage) == stage.pods("train")
+
+
 # -- as an owner with few rights on the hub
 
 
