@@ -70,7 +70,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
         workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
         asked = frozenset[str]() if deferred else _asked_about(snapshot, fit, case, eligible)
         asked_about |= asked
-        is_awaiting = deferred or (case.is_new and fit.awaits(asked))
+        is_awaiting = deferred or (case.is_new and fit.awaits(asked, workload))
         if is_awaiting:
             awaiting.add(workload.meta.uid)
         elif case.is_new:

@@ -109,7 +109,11 @@ def test_objects_are_looked_for_of_the_kinds_in_the_settings_and_of_jobs_that_wa
 def test_of_many_objects_some_are_looked_for() -> None:
     pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(100))
     many = [job(f"j{n}", pods=pods[n : n + 1]) for n in range(100)]
-    assert len(job_needs(many, {"configmaps"}).objects) == 64
+    first = job_needs(many, {"configmaps"})
+    assert len(first.objects) == 64
+    other = {NeededObject("configmaps", "default", f"c{n}") for n in range(90, 100)}
+    later = job_needs(many, {"configmaps"}, JobNeeds(objects=frozenset(other))).objects
+    assert (len(later), later >= other) == (64, True), "those that were looked for stay"
 
 
 def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:
