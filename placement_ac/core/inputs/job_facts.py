@@ -25,7 +25,11 @@ PRECONDITIONS: Final[Mapping[str, Kind]] = {
     "configmaps": CONFIG_MAP,
     "persistentvolumeclaims": Kind("", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("v1",)),
     "resourceclaimtemplates": Kind(
-        "resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", True, ("v1", "v1beta2", "v1beta1")
+        "resource.k8s.io",
+        "ResourceClaimTemplate",
+        "resourceclaimtemplates",
+        True,
+        ("v1", "v1beta2", "v1beta1"),
     ),
     "secrets": SECRET,
     "serviceaccounts": Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",)),

@@ -68,7 +68,15 @@ def give_ups(
         elif all(_has_no_copy(snapshot, workload, name) for name in names):
             given.append((workload, _why(targets, workload, seconds, unfit.get(workload.meta.uid, ""))))
     more = 0.0 if len(given) > WORKLOAD_WRITES_AT_ONCE else None
-    return GiveUps(tuple(given[:WORKLOAD_WRITES_AT_ONCE]), tuple(ask), soonest((more, *waits)))
+    return GiveUps(_rotated(given, snapshot), tuple(ask), soonest((more, *waits)))
+
+
+def _rotated(given: list[tuple[Workload, str]], snapshot: Snapshot) -> tuple[tuple[Workload, str], ...]:
+    """Begin at another place each second: writes that are refused must not block all others."""
+    start = 0
+    if len(given) > WORKLOAD_WRITES_AT_ONCE:
+        start = int(snapshot.now.timestamp()) * WORKLOAD_WRITES_AT_ONCE % len(given)
+    return tuple((given[start:] + given[:start])[:WORKLOAD_WRITES_AT_ONCE])
 
 
 def _waits(snapshot: Snapshot, workload: Workload) -> bool:

@@ -99,6 +99,15 @@ def test_a_job_with_a_copy_where_it_is_not_nominated_does_not_give_up(nominated:
     assert given_up(answer_to(job, copies=NOWHERE)) != {}
 
 
+def test_of_very_many_jobs_others_give_up_a_second_later() -> None:
+    jobs = [waiting(f"j{n}", quota=False) for n in range(300)]
+    seen = decided_inputs(ranked("ab"), *jobs, policy=POLICY)
+    seen = replace(seen, fleet=replace(seen.fleet, worker_copies=NOWHERE))
+    found = [given_up(plan(replace(seen, now=NOW + timedelta(seconds=at)))).keys() for at in range(3)]
+    assert [len(names) for names in found] == [200] * 3
+    assert len(frozenset().union(*found)) == 300
+
+
 def test_a_job_that_was_withdrawn_from_a_cluster_with_a_copy_of_it_does_not_give_up() -> None:
     seen = decided_inputs(ranked("ab"), waiting(), policy=POLICY)
     seen = replace(seen, fleet=replace(seen.fleet, worker_copies=NOWHERE))
