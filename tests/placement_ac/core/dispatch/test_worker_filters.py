@@ -2,9 +2,10 @@
 
 import pytest
 
+from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject, job_needs
-from tests.support.jobs_to_dispatch import cluster, job
+from tests.support.jobs_to_dispatch import cluster, job, raw_job
 
 JOB = "Job.v1.batch"
 TRAIN = ("batch/v1", "Job", "train")
@@ -43,6 +44,15 @@ def test_name_conflict(owner: tuple[str, str, str] | None, taken: tuple[str, str
     reason = "had another Job default/train: rename or delete one of the two"
     answer = FILTERS["NameConflict"](job(owner=owner), cluster(jobs=facts))
     assert answer == (reason if refused else None)
+
+
+@pytest.mark.parametrize(("controller", "name"), [(True, "train"), (False, "")])
+def test_of_several_owners_the_controller_is_the_job(controller: bool, name: str) -> None:
+    raw = raw_job(owner=TRAIN)
+    owners = raw["metadata"]["ownerReferences"]
+    owners[0]["controller"] = controller
+    owners.insert(0, {"apiVersion": "v1", "kind": "ConfigMap", "name": "other"})
+    assert workload_with_job(raw).job_name == name
 
 
 POD = {
