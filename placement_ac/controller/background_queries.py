@@ -10,7 +10,7 @@ import structlog
 from placement_ac.controller.key_state import KeyStates
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.fitness import Fitness
-from placement_ac.core.inputs.job_facts import JobNeeds
+from placement_ac.core.inputs.job_facts import NO_NEEDS, JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Key, Plan, ProbeRequest, ProbeResult, Snapshot, WorkerCopies
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -71,9 +71,12 @@ class BackgroundQueries:
             self._start((key, name), self._query_copies(key, name, snapshot.objects.clusters.get(name)))
         if self._read_queues:
             names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
-            for name, then in workloads_on(snapshot, names).items():
+            there = workloads_on(snapshot, names)
+            needs = next(iter(there.values())).needs if there else NO_NEEDS
+            more = not_asked_enough(snapshot, needs) if there else frozenset()
+            for name, then in there.items():
                 cluster = snapshot.objects.clusters[name]
-                is_late = has_answered(snapshot, name) and name not in not_asked_enough(snapshot)
+                is_late = has_answered(snapshot, name) and name not in more
                 query = self._query_queues(
                     key,
                     cluster,

@@ -155,17 +155,31 @@ async def _ask_for_kind(client: Client, kind: str) -> _Served:
 
 
 async def _is_there(client: Client, wanted: NeededObject) -> bool | None:
-    """Whether an object is there; None: the worker does not let us see. Raises ApiError without an answer."""
+    """Whether an object is there; None: it is not known. Raises ApiError without an answer.
+
+    A version that the worker does not serve answers as if the object were absent.
+    """
     kind = PRECONDITIONS[wanted.plural]
     for version in kind.versions:  # it is in each that the worker serves
         try:
             if await client.exists(kind.at(version), wanted.name, wanted.namespace or None):
                 return True
+            if not kind.group or await _is_served(client, f"/apis/{kind.at(version).api_version}"):
+                return False
         except ApiError as error:
             if not error.status:
                 raise
             return None
-    return False
+    return None
+
+
+async def _is_served(client: Client, path: str) -> bool:
+    """Whether a worker serves a version of a group. Raises ApiError if it does not say."""
+    try:
+        await client.request("GET", path)
+    except NotFound:
+        return False
+    return True
 
 
 async def _names(client: Client, resource: Resource) -> frozenset[JobId]:

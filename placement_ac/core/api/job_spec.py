@@ -159,8 +159,10 @@ def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
 
 
 def owner_of(raw: Obj) -> Obj:
-    """Return the ownerReference of a Workload to its job; {}: it has none."""
-    return next(iter(get_list(raw, "metadata", "ownerReferences")), {})
+    """Return the ownerReference of a Workload to its job, its controller; {}: it is not clear which."""
+    owners = get_list(raw, "metadata", "ownerReferences")
+    controllers = [one for one in owners if isinstance(one, dict) and one.get("controller") is True]
+    return next(iter(controllers or (owners if len(owners) == 1 else ())), {})
 
 
 def _tolerations(pods: Sequence[Obj]) -> tuple[tuple[Toleration, ...], ...]:

@@ -160,14 +160,24 @@ class DispatchCycle:
         have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
         others = {other: self._total(job, self._clusters[other], scores) for other in have_room}
         unknown = frozenset(other for other, room in rooms.items() if room is None)
-        if own is None or name in refusals:
-            has_room = own is None or refusals[name].filter != CAPACITY
+        refusal = self._refusal_of_own(job, profile, own, refusals.get(name)) if own else None
+        if own is None or refusal:
+            has_room = refusal is None or refusal.filter != CAPACITY
             return Comparison(0.0, has_room, others, unknown)
         left = own.without(job)
         room = self._room(job, left)
         return Comparison(
             self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown
         )
+
+    def _refusal_of_own(
+        self, job: Workload, profile: Profile, own: Cluster, first: FilterRefusal | None
+    ) -> FilterRefusal | None:
+        """Return why the cluster that runs the job does not fit it; `first`: the first filter's refusal."""
+        if first is None or first.filter not in FILTERS or not FILTERS[first.filter].before_start:
+            return first
+        filters = {name: plugin for name, plugin in self._filters.items() if not FILTERS[name].before_start}
+        return _refusal(job, own, filters | {name: self._plugins[name] for name in profile.filters})
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.

@@ -7,7 +7,7 @@ Pure. Kinds are written as in Kueue's multiKueue.externalFrameworks, `Kind.versi
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE, SECRET, Kind, Resource
@@ -25,7 +25,11 @@ PRECONDITIONS: Final[Mapping[str, Kind]] = {
     "configmaps": CONFIG_MAP,
     "persistentvolumeclaims": Kind("", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("v1",)),
     "resourceclaimtemplates": Kind(
-        "resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", True, ("v1", "v1beta1")
+        "resource.k8s.io",
+        "ResourceClaimTemplate",
+        "resourceclaimtemplates",
+        True,
+        ("v1", "v1beta2", "v1beta1"),
     ),
     "secrets": SECRET,
     "serviceaccounts": Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",)),
@@ -64,6 +68,14 @@ class JobNeeds(NamedTuple):
         """Return what is needed by either."""
         return JobNeeds(self.kinds | other.kinds, self.waiting | other.waiting, self.objects | other.objects)
 
+    def intersection(self, other: "JobNeeds") -> "JobNeeds":
+        """Return what is needed by both."""
+        return JobNeeds(self.kinds & other.kinds, self.waiting & other.waiting, self.objects & other.objects)
+
+    def is_part_of(self, other: "JobNeeds") -> bool:
+        """Whether the other needs all of this, too."""
+        return self.kinds <= other.kinds and self.waiting <= other.waiting and self.objects <= other.objects
+
 
 NO_NEEDS: Final = JobNeeds()
 
@@ -91,21 +103,35 @@ def objects_of(workload: Workload) -> Iterator[NeededObject]:
         yield NeededObject(plural, namespace, name)
 
 
-def job_needs(workloads: Iterable[Workload], preconditions: Collection[str] = ()) -> JobNeeds:
-    """Return what these Workloads need; of kinds, the first by name. `preconditions`: kinds of objects."""
+def job_needs(
+    workloads: Iterable[Workload], preconditions: Collection[str] = (), asked: JobNeeds = NO_NEEDS
+) -> JobNeeds:
+    """Return what these Workloads need; of kinds, the first by name.
+
+    `preconditions`: kinds of objects. `asked`: what was looked for before; of too many objects, it stays.
+    """
     workloads = tuple(workloads)
     kinds = {workload.job.kind for workload in workloads}
     waiting = frozenset(workload.job.kind for workload in workloads if not workload.cluster)
     readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
-    return JobNeeds(frozenset(readable), waiting.intersection(readable), _objects(workloads, preconditions))
+    objects = _objects(workloads, preconditions, asked.objects)
+    return JobNeeds(frozenset(readable), waiting.intersection(readable), objects)
 
 
-def _objects(workloads: Iterable[Workload], preconditions: Collection[str]) -> frozenset[NeededObject]:
+def _objects(
+    workloads: Iterable[Workload], preconditions: Collection[str], asked: frozenset[NeededObject]
+) -> frozenset[NeededObject]:
     if not preconditions:
         return frozenset()
     waiting = (workload for workload in workloads if not workload.cluster and workload.has_quota)
-    found = (one for workload in waiting for one in objects_of(workload) if one.plural in preconditions)
-    return frozenset(islice(dict.fromkeys(found), OBJECTS_MAX))
+    alike = {(workload.meta.namespace, id(workload.job)): workload for workload in waiting}
+    before, new = dict[NeededObject, None](), dict[NeededObject, None]()
+    for one in chain.from_iterable(map(objects_of, alike.values())):
+        if one.plural in preconditions:
+            (before if one in asked else new)[one] = None
+            if len(before) + len(new) >= OBJECTS_MAX and len(before) == len(asked):
+                break
+    return frozenset(islice(chain(before, new), OBJECTS_MAX))
 
 
 @lru_cache(maxsize=64)

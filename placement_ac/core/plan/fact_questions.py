@@ -7,6 +7,7 @@ is asked.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from placement_ac.core.api.constants import READABLE_SOURCES
@@ -47,15 +48,15 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
 
 def needs_of(snapshot: Snapshot) -> JobNeeds:
     """Return what the jobs of a snapshot need of a worker beside its queues."""
-    return job_needs(snapshot.workloads, snapshot.policy.preconditions)
+    answers = (one.then.needs for one in snapshot.fleet.queue_facts.values())
+    asked = reduce(JobNeeds.union, dict.fromkeys(answers), NO_NEEDS)
+    return job_needs(snapshot.workloads, snapshot.policy.preconditions, asked)
 
 
-def not_asked_enough(snapshot: Snapshot) -> frozenset[str]:
-    """Return the MultiKueueClusters whose last answer was about fewer objects than jobs need now."""
-    if not snapshot.policy.preconditions:
-        return frozenset()
-    needed, facts = needs_of(snapshot).objects, snapshot.fleet.queue_facts
-    return frozenset(name for name, one in facts.items() if not needed <= one.then.needs.objects)
+def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:
+    """Return the MultiKueueClusters whose last answer was not about all of these needs."""
+    facts = snapshot.fleet.queue_facts
+    return frozenset(name for name, one in facts.items() if not needs.is_part_of(one.then.needs))
 
 
 def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bool:
@@ -63,6 +64,8 @@ def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bo
 
     `again`: those of whose answers some do not count.
     """
+    if _is_asked_soon(snapshot, name, again):
+        return True
     is_known = name not in again and has_answered(snapshot, name)
     return not is_known and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
 
@@ -72,11 +75,14 @@ def fact_questions(
 ) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again.
 
-    `again`: those of whose answers some do not count. `waits`: whether a Workload waits for what they know.
+    `again`: those of whose answers some do not count: they are asked FACTS_WAIT_SECONDS after the last time.
+    `waits`: whether a Workload waits for what they know.
     If not, those that are due are asked together, once one has been due for as long again: so one plan takes
     in the answers of all.
     """
-    unknown = [name for name in names if name in again or not has_answered(snapshot, name)]
+    soon = [name for name in names if _is_asked_soon(snapshot, name, again)]
+    asked = [name for name in names if name not in soon]
+    unknown = [name for name in asked if name in again or not has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
     pause = FACTS_AGAIN_SECONDS * (1 if waits else 2)
     is_time = bool(unknown) or max(ages.values(), default=0.0) >= pause
@@ -84,6 +90,7 @@ def fact_questions(
     lasting = frozenset(map(_since, unknown))
     left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
     left += [pause - age for name, age in ages.items() if name not in due]
+    left += [FACTS_WAIT_SECONDS - ages[name] for name in soon]
     return FactQuestions(
         tuple(sorted([*unknown, *due])), lasting, soonest([seconds for seconds in left if seconds > 0])
     )
@@ -97,7 +104,7 @@ def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, Worklo
         for name in (workload.cluster,) if workload.cluster else workload.nominated:
             if name in running:
                 (running if workload.cluster else waiting)[name].add(workload.meta.uid)
-    needs = needs_of(snapshot) if names else NO_NEEDS
+    needs = needs_of(snapshot) if names else NO_NEEDS  # one object for all
     return {name: WorkloadsThere(frozenset(running[name]), frozenset(waiting[name]), needs) for name in names}
 
 
@@ -105,6 +112,12 @@ def has_answered(snapshot: Snapshot, name: str) -> bool:
     """Return whether a worker has answered lately, so that nothing waits for its next answer."""
     facts = snapshot.fleet.queue_facts.get(name)
     return facts is not None and facts.is_fresh
+
+
+def _is_asked_soon(snapshot: Snapshot, name: str, again: Collection[str]) -> bool:
+    """Whether a worker is to be asked for more than it was, and was asked too short a time ago."""
+    has_to_wait = name in again and has_answered(snapshot, name)
+    return has_to_wait and snapshot.fleet.queue_facts[name].age < FACTS_WAIT_SECONDS
 
 
 def _since(name: str) -> Since:

@@ -1,11 +1,12 @@
 """
 Which jobs have waited as long as they say themselves, and are deactivated (a setting).
 
-Pure. Only a Workload that Kueue has placed nowhere, and of which the clusters to which it is nominated have
-just said that they hold no copy with quota. One that cannot be asked keeps the job active.
+Pure. Only a Workload that Kueue has placed nowhere, and of which all listed clusters, and those to which it
+is nominated, have just said that they hold no copy with quota: one may have kept a copy from before. One that
+cannot be asked keeps the job active.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -36,15 +37,21 @@ class GiveUps(NamedTuple):
         return frozenset(workload.meta.uid for workload, _ in self.workloads)
 
 
-def give_ups(snapshot: Snapshot, targets: TargetClusters, unfit: Mapping[str, str]) -> GiveUps:
-    """Return the jobs that give up. `unfit`: uid of a Workload → why no cluster fits it."""
+def give_ups(
+    snapshot: Snapshot, targets: TargetClusters, unfit: Mapping[str, str], left_copies: Collection[str] = ()
+) -> GiveUps:
+    """Return the jobs that give up.
+
+    `unfit`: uid of a Workload → why no cluster fits it. `left_copies`: uids of those that were withdrawn from
+    a cluster that holds a copy of them.
+    """
     if not snapshot.policy.give_up:
         return GiveUps()
     given: list[tuple[Workload, str]] = []
     ask: dict[str, None] = {}
     waits: list[float] = []
     left_copy = {workload.meta.uid for step in targets.drain.releases for workload in step.make_ready}
-    may_run = left_copy.union(targets.drain.held_back)
+    may_run = left_copy.union(targets.drain.held_back, left_copies)
     for workload in targets.workloads.undecided:
         seconds = patience(workload.job)
         if seconds is None or workload.meta.uid in may_run or not _waits(snapshot, workload):
@@ -53,14 +60,23 @@ def give_ups(snapshot: Snapshot, targets: TargetClusters, unfit: Mapping[str, st
         if left > 0:
             waits.append(left)
             continue
-        unknown = [name for name in workload.nominated if _has_no_copy(snapshot, workload, name) is None]
+        names = dict.fromkeys((*workload.nominated, *snapshot.objects.listed))
+        unknown = [name for name in names if _has_no_copy(snapshot, workload, name) is None]
         ask |= dict.fromkeys(name for name in unknown if _may_be_asked(snapshot, name))
         if unknown:
             waits.append(COPIES_RETRY_SECONDS)
-        elif all(_has_no_copy(snapshot, workload, name) for name in workload.nominated):
+        elif all(_has_no_copy(snapshot, workload, name) for name in names):
             given.append((workload, _why(targets, workload, seconds, unfit.get(workload.meta.uid, ""))))
     more = 0.0 if len(given) > WORKLOAD_WRITES_AT_ONCE else None
-    return GiveUps(tuple(given[:WORKLOAD_WRITES_AT_ONCE]), tuple(ask), soonest((more, *waits)))
+    return GiveUps(_rotated(given, snapshot), tuple(ask), soonest((more, *waits)))
+
+
+def _rotated(given: list[tuple[Workload, str]], snapshot: Snapshot) -> tuple[tuple[Workload, str], ...]:
+    """Begin at another place each second: writes that are refused must not block all others."""
+    start = 0
+    if len(given) > WORKLOAD_WRITES_AT_ONCE:
+        start = int(snapshot.now.timestamp()) * WORKLOAD_WRITES_AT_ONCE % len(given)
+    return tuple((given[start:] + given[:start])[:WORKLOAD_WRITES_AT_ONCE])
 
 
 def _waits(snapshot: Snapshot, workload: Workload) -> bool:

@@ -15,13 +15,14 @@ from placement_ac.core.api.objects import Check, ClusterTaint, Workload
 from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster, Price, Prices, price_of
 from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
-from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts, job_needs
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.fact_questions import (
     FACTS_WAIT_SECONDS,
     askable_workers,
     is_awaited,
+    needs_of,
     not_asked_enough,
 )
 from placement_ac.core.plan.targets import TargetClusters
@@ -39,7 +40,8 @@ class JobFit:
         self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
         self._tainted = any(cluster.taints for cluster in clusters)
         self._cluster_of = {entry.name: entry.cluster for entry in targets.to_list}
-        self.asked_again = not_asked_enough(snapshot)
+        self._needs = needs_of(snapshot)
+        self.asked_again = not_asked_enough(snapshot, self._needs)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
         undecided = targets.workloads.undecided if policy.dispatcher else ()
@@ -82,9 +84,16 @@ class JobFit:
         """The MultiKueueClusters that are asked now, to have answered when others have their turn."""
         return self._askable if self.turn.deferred else frozenset()
 
-    def awaits(self, names: Collection[str]) -> bool:
-        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer."""
-        return any(is_awaited(self._snapshot, name, self.asked_again) for name in names)
+    def awaits(self, names: Collection[str], workload: Workload | None = None) -> bool:
+        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer.
+
+        An answer that was not about all that jobs need counts for a `workload` that needs no more.
+        """
+        again = self.asked_again
+        if workload and again:
+            own = job_needs((workload,), self._snapshot.policy.preconditions).intersection(self._needs)
+            again &= not_asked_enough(self._snapshot, own)
+        return any(is_awaited(self._snapshot, name, again) for name in names)
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""

@@ -107,7 +107,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     if objects.config and moves.plan.record:
         objects = objects._replace(config=objects.config._replace(moves=moves.plan.record))
     unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
-    giving_up = GiveUps() if paused else give_ups(snapshot, targets, unfit)
+    giving_up = GiveUps() if paused else give_ups(snapshot, targets, unfit, nominations.left_copies)
     context = AnswerContext(
         verdict,
         ready,

@@ -103,6 +103,25 @@ def test_objects_that_jobs_name_are_looked_for_by_name_and_only_their_metadata_i
     assert len(looks) == 2, "once each for a while"
 
 
+@pytest.mark.parametrize(
+    ("served", "is_missing"),
+    [
+        pytest.param("", False, id="in no version that is known here"),
+        pytest.param("v1beta2", True, id="in v1beta2 only"),
+    ],
+)
+def test_an_object_is_missing_only_if_its_kind_is_served(
+    admin: Driver, named: Driver, served: str, is_missing: bool
+) -> None:
+    if served:
+        body = {"kind": "APIResourceList", "resources": []}
+        named.hub.faults.add("GET", "resourceclaimtemplates", status=404, body={}, times=9)
+        named.hub.faults.add("GET", f"/apis/resource.k8s.io/{served}", status=200, body=body, times=9)
+    wanted = objects(("resourceclaimtemplates", "default", "gpu"))
+    found = ask(admin, JobNeeds(objects=wanted))
+    assert [facts.jobs.missing for facts in found] == [wanted if is_missing else frozenset()]
+
+
 def test_without_the_right_it_is_not_known_whether_an_object_is_there(admin: Driver, named: Driver) -> None:
     named.hub.faults.add("GET", "/secrets/", status=403, body={}, times=5)
     found = ask(admin, JobNeeds(objects=THERE | NOT_THERE))

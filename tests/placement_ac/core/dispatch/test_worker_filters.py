@@ -2,9 +2,10 @@
 
 import pytest
 
+from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject, job_needs
-from tests.support.jobs_to_dispatch import cluster, job
+from tests.support.jobs_to_dispatch import cluster, job, raw_job
 
 JOB = "Job.v1.batch"
 TRAIN = ("batch/v1", "Job", "train")
@@ -43,6 +44,15 @@ def test_name_conflict(owner: tuple[str, str, str] | None, taken: tuple[str, str
     reason = "had another Job default/train: rename or delete one of the two"
     answer = FILTERS["NameConflict"](job(owner=owner), cluster(jobs=facts))
     assert answer == (reason if refused else None)
+
+
+@pytest.mark.parametrize(("controller", "name"), [(True, "train"), (False, "")])
+def test_of_several_owners_the_controller_is_the_job(controller: bool, name: str) -> None:
+    raw = raw_job(owner=TRAIN)
+    owners = raw["metadata"]["ownerReferences"]
+    owners[0]["controller"] = controller
+    owners.insert(0, {"apiVersion": "v1", "kind": "ConfigMap", "name": "other"})
+    assert workload_with_job(raw).job_name == name
 
 
 POD = {
@@ -109,7 +119,11 @@ def test_objects_are_looked_for_of_the_kinds_in_the_settings_and_of_jobs_that_wa
 def test_of_many_objects_some_are_looked_for() -> None:
     pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(100))
     many = [job(f"j{n}", pods=pods[n : n + 1]) for n in range(100)]
-    assert len(job_needs(many, {"configmaps"}).objects) == 64
+    first = job_needs(many, {"configmaps"})
+    assert len(first.objects) == 64
+    other = {NeededObject("configmaps", "default", f"c{n}") for n in range(90, 100)}
+    later = job_needs(many, {"configmaps"}, JobNeeds(objects=frozenset(other))).objects
+    assert (len(later), later >= other) == (64, True), "those that were looked for stay"
 
 
 def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:

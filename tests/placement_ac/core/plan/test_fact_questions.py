@@ -18,6 +18,7 @@ POLICY = PlacementPolicy(loss_grace=0.0, dispatcher=True, step_size=1)
 READY = {"check": "Ready", "mk": "Pending"}
 JOB = raw_job(pods=gpu_pods(4), **READY)
 BOTH = ("p-a", "p-b")
+KIND = "Job.v1.batch"
 
 
 ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job", 1)
@@ -36,6 +37,9 @@ def test_a_job_that_names_an_object_nobody_has_looked_for_waits_for_the_answer()
     needed = frozenset({NeededObject("configmaps", "default", "settings")})
     known = WorkloadsThere(needs=JobNeeds(objects=needed))
     answers = {name: facts(8, age=1.0) for name in BOTH}
+    soon = answer_to(job, facts=answers, policy=policy)
+    assert (soon.ask_for_facts, soon.nominations, soon.requeue_after) == ((), (), 1.0)
+    answers = {name: facts(8, age=2.0) for name in BOTH}
     asks = answer_to(job, facts=answers, policy=policy)
     assert (asks.ask_for_facts, asks.nominations) == (BOTH, ())
     answers["p-b"] = facts(8, then=known)
@@ -43,6 +47,29 @@ def test_a_job_that_names_an_object_nobody_has_looked_for_waits_for_the_answer()
     found = answer_to(job, facts=answers, policy=policy)
     assert (found.ask_for_facts, nominated(found)) == ((), {"job": ("p-b",)})
     assert answer_to(job, facts=answers).ask_for_facts == (), "without the setting nobody looks for it"
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        pytest.param(JobNeeds(), True, id="nobody has asked for its kind"),
+        pytest.param(JobNeeds(frozenset({KIND})), True, id="no job of it waited"),
+        pytest.param(JobNeeds(frozenset({KIND}), frozenset({KIND})), False, id="the answer is about it"),
+    ],
+)
+def test_the_first_job_of_a_kind_waits_for_an_answer_about_it(asked: JobNeeds, waits: bool) -> None:
+    first = raw_job(pods=gpu_pods(4), owner=("batch/v1", "Job", "train"), **READY)
+    known = {name: facts(8, age=2.0, then=WorkloadsThere(needs=asked)) for name in BOTH}
+    answer = answer_to(first, facts=known)
+    assert answer.ask_for_facts == (BOTH if waits else ())
+    assert nominated(answer) == ({} if waits else {"job": ("p-a",)})
+    assert nominated(answer_to(first, facts=known, waited=2.0)) == {"job": ("p-a",)}
+
+
+def test_a_job_does_not_wait_for_what_another_one_needs() -> None:
+    first = raw_job("first", pods=gpu_pods(4), owner=("batch/v1", "Job", "train"), **READY)
+    known = {name: facts(8, age=2.0) for name in BOTH}
+    assert nominated(answer_to(JOB, first, facts=known)) == {"job": ("p-a",)}
 
 
 def awaited(*names: str) -> set[Since]:
