@@ -320,7 +320,7 @@ function capacityLane(bar) {
   ];
   if (!bar.problem) track.append(capacityRow(bar, jobs));
   if (bar.day.length && capacity_.day) track.append(dayOf(bar));
-  track.append(make('p', 'muted', bar.problem ? 'not known: ' + bar.problem : says[0].slice(bar.name.length + 2) + ', read at ' + bar.readAt.slice(0, 19).replace('T', ' ') + ' UTC'));
+  track.append(make('p', 'muted', bar.problem ? 'not known: ' + bar.problem : says[0].slice(bar.name.length + 2) + (bar.readAt ? ', read at ' + bar.readAt.slice(0, 19).replace('T', ' ') + ' UTC' : '')));
   whole.append(make('b', '', bar.name), track);
   return detailed(whole, says.join('\n'));
 }
