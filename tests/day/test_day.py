@@ -1,7 +1,9 @@
 """
 A day in virtual time: thirty of them, and that each fault is found.
 
-`make day` plays whole days; here are six hours of the afternoon, when the fleet is full.
+`make day` plays whole days; here are six hours of the afternoon, when the fleet is full. Moves, quarantines
+and scores have a mode of their own: workers are asked all the time, so an hour takes several times the CPU of
+another one. Three are played here, and `make day` alone waits until a quarantine that no job ends is over.
 """
 
 import os
