@@ -7,6 +7,7 @@ with the best `gpuFree`, as the controller has reported it.
 """
 
 import asyncio
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -58,6 +59,8 @@ class MovingFleet:
         """Cluster → when it was mended last."""
         self._scores: dict[str, Scores] = {}
         """Cluster → the scores that the controller has reported last."""
+        self._failed: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
+        """The number of a job, and a cluster where it failed → when."""
         self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
         self._hub.listeners.append(self._witness)
         self._make_queues()
@@ -124,12 +127,23 @@ class MovingFleet:
         longest = LONGEST_SECONDS + self._world.settings.round_timeout
         return cluster in self.broken or self._world.now - self.mended.get(cluster, -DAY) < longest
 
+    def comes_last(self, job: Job, cluster: str) -> bool:
+        """Whether a job may be sent elsewhere first: it failed there, or others keep failing there.
+
+        docs/rebalancing.md: for `--avoid-after-failure` after its first failure there, then twice as long.
+        """
+        failed = self._failed[job.number, cluster]
+        wait = self._world.settings.avoid_after_failure or 0.0
+        avoids = min(wait * 2 ** (len(failed) - 1), LONGEST_SECONDS) if failed else 0.0
+        return self.is_doubtful(cluster) or (avoids > 0 and self._world.now - failed[-1] < avoids)
+
     def fail(self, job: Job, cluster: str, started: tuple[float, str]) -> None:
         """Let a job fail that runs there since then; its owner submits it again."""
         runs = self._kueue.starts.get(job.name, ())
         if not runs or runs[-1] != started or not self._kueue.is_known(job.name):
             return
         self._kueue.fail(job.name, cluster)
+        self._failed[job.number, cluster].append(self._world.now)
         stem, _, attempt = job.name.partition("-")
         number = int(attempt or 0) + 1
         if number < ATTEMPTS or not job.fails:

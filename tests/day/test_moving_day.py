@@ -171,3 +171,11 @@ def test_a_quarantine_that_is_not_forgotten_is_found(monkeypatch: pytest.MonkeyP
     finding = play_day("moves", 1, items, HOUR, ["forgotten"]).finding
     assert finding
     assert "has a100-eu-1 in quarantine" in finding.message
+
+
+def test_a_job_waits_beside_the_cluster_where_it_failed_until_others_have_had_their_turn() -> None:
+    """It fails everywhere. The other four clusters are full, and it is nominated to three of them first."""
+    others = (taint(one, 0.5) for one in ("a100-us-3", "h100-eu-1"))
+    full = (job(n, 5 + n / 60, gpus=8) for n in range(1, 10))
+    items = (*others, *full, job(39, 10, gpus=8))
+    assert play_day("moves", 1, items, 24 * MINUTE).finding is None
