@@ -128,14 +128,16 @@ class MovingFleet:
         return cluster in self.broken or self._world.now - self.mended.get(cluster, -DAY) < longest
 
     def comes_last(self, job: Job, cluster: str) -> bool:
-        """Whether a job may be sent elsewhere first: it failed there, or others keep failing there.
+        """Whether a job may be sent elsewhere first (docs/rebalancing.md).
 
-        docs/rebalancing.md: for `--avoid-after-failure` after its first failure there, then twice as long.
+        It failed there, for `--avoid-after-failure` after the first time, then twice as long; others keep failing
+        there; or it may be moved, and the maintenance of the cluster is announced.
         """
         failed = self._failed[job.number, cluster]
-        wait = self._world.settings.avoid_after_failure or 0.0
-        avoids = min(wait * 2 ** (len(failed) - 1), LONGEST_SECONDS) if failed else 0.0
-        return self.is_doubtful(cluster) or (avoids > 0 and self._world.now - failed[-1] < avoids)
+        wait = self._world.settings.avoid_after_failure * 2 ** max(len(failed) - 1, 0)
+        avoids = bool(failed) and self._world.now - failed[-1] < min(wait, LONGEST_SECONDS)
+        would_leave = job.movable and self._world.sites[cluster].window is not None
+        return avoids or would_leave or self.is_doubtful(cluster)
 
     def fail(self, job: Job, cluster: str, started: tuple[float, str]) -> None:
         """Let a job fail that runs there since then; its owner submits it again."""
