@@ -130,8 +130,8 @@ class MovingFleet:
     def comes_last(self, job: Job, cluster: str) -> bool:
         """Whether a job may be sent elsewhere first (docs/rebalancing.md).
 
-        It failed there, for `--avoid-after-failure` after the first time, then twice as long; others keep failing
-        there; or it may be moved, and the maintenance of the cluster is announced.
+        It failed there, for `--avoid-after-failure` after the first time, then twice as long; others keep
+        failing there; or it may be moved, and the maintenance of the cluster is announced.
         """
         failed = self._failed[job.number, cluster]
         wait = self._world.settings.avoid_after_failure * 2 ** max(len(failed) - 1, 0)

@@ -184,5 +184,5 @@ MOVED_AWAY_AGAIN: Final = (
 
 @pytest.mark.parametrize("items", [FAILS_EVERYWHERE, MOVED_AWAY_AGAIN], ids=["failed", "maintenance"])
 def test_a_job_waits_beside_a_cluster_that_comes_last(items: tuple[Item, ...]) -> None:
-    """The other four clusters are full, and it is nominated to three of them first, and then to the fourth."""
+    """The other four clusters are full: it is nominated to three of them first, and then to the fourth."""
     assert play_day("moves", 1, (*FIVE_ARE_LEFT, *items), 0.5 * HOUR).finding is None
