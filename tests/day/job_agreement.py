@@ -54,7 +54,7 @@ class JobAgreement:
                 said = {line.cluster} if line.state == JobState.RUNNING else set()
                 if where and said != where:
                     yield f"{name} runs on {sorted(where)}, and jobs says {line.state} {line.cluster}"
-                elif said and not where and not any(world.sites[one].down for one in said):
+                elif said and not where and not any(one and world.sites[one].down for one in said):
                     yield f"{name} runs nowhere, and jobs says that it runs on {line.cluster}"
                 if line.state == JobState.WAITING and not line.waits_for:
                     yield f"{name} waits, and jobs does not say for what"

@@ -7,6 +7,7 @@ with the best `gpuFree`, as the controller has reported it.
 """
 
 import asyncio
+from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -58,6 +59,8 @@ class MovingFleet:
         """Cluster → when it was mended last."""
         self._scores: dict[str, Scores] = {}
         """Cluster → the scores that the controller has reported last."""
+        self._failed: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
+        """The number of a job, and a cluster where it failed → when."""
         self._hub.weights = {f"{SCORES_NAME}/{GPU_FREE}": 1}
         self._hub.listeners.append(self._witness)
         self._make_queues()
@@ -124,12 +127,25 @@ class MovingFleet:
         longest = LONGEST_SECONDS + self._world.settings.round_timeout
         return cluster in self.broken or self._world.now - self.mended.get(cluster, -DAY) < longest
 
+    def comes_last(self, job: Job, cluster: str) -> bool:
+        """Whether a job may be sent elsewhere first (docs/rebalancing.md).
+
+        It failed there, for `--avoid-after-failure` after the first time, then twice as long; others keep
+        failing there; or it may be moved, and the maintenance of the cluster is announced.
+        """
+        failed = self._failed[job.number, cluster]
+        wait = self._world.settings.avoid_after_failure * 2 ** max(len(failed) - 1, 0)
+        avoids = bool(failed) and self._world.now - failed[-1] < min(wait, LONGEST_SECONDS)
+        would_leave = job.movable and self._world.sites[cluster].window is not None
+        return avoids or would_leave or self.is_doubtful(cluster)
+
     def fail(self, job: Job, cluster: str, started: tuple[float, str]) -> None:
         """Let a job fail that runs there since then; its owner submits it again."""
         runs = self._kueue.starts.get(job.name, ())
         if not runs or runs[-1] != started or not self._kueue.is_known(job.name):
             return
         self._kueue.fail(job.name, cluster)
+        self._failed[job.number, cluster].append(self._world.now)
         stem, _, attempt = job.name.partition("-")
         number = int(attempt or 0) + 1
         if number < ATTEMPTS or not job.fails:

@@ -248,7 +248,7 @@ class Rules:
             and room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
-            and not (world.moving and world.moving.is_doubtful(cluster))
+            and not (world.moving and world.moving.comes_last(job, cluster))
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 

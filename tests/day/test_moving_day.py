@@ -171,3 +171,18 @@ def test_a_quarantine_that_is_not_forgotten_is_found(monkeypatch: pytest.MonkeyP
     finding = play_day("moves", 1, items, HOUR, ["forgotten"]).finding
     assert finding
     assert "has a100-eu-1 in quarantine" in finding.message
+
+
+FIVE_ARE_LEFT: Final = tuple(taint(one, 0.5) for one in ("a100-us-3", "h100-eu-1"))
+FAILS_EVERYWHERE: Final = (*(job(n, 5 + n / 60, gpus=8) for n in range(1, 10)), job(39, 12, gpus=8))
+MOVED_AWAY_AGAIN: Final = (
+    Trouble(2 * MINUTE, "window", "a100-eu-1", 2 * HOUR),
+    *(job(n, 5 + n / 60, gpus=8) for n in (1, 2, 4, 5, 7, 8, 10, 11)),
+    job(14, 12, gpus=8),
+)
+
+
+@pytest.mark.parametrize("items", [FAILS_EVERYWHERE, MOVED_AWAY_AGAIN], ids=["failed", "maintenance"])
+def test_a_job_waits_beside_a_cluster_that_comes_last(items: tuple[Item, ...]) -> None:
+    """The other four clusters are full: it is nominated to three of them first, and then to the fourth."""
+    assert play_day("moves", 1, (*FIVE_ARE_LEFT, *items), 0.5 * HOUR).finding is None
