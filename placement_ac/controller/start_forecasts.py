@@ -45,7 +45,7 @@ InThread = Callable[[Callable[[], _Found | None]], Awaitable[_Found | None]]
 class StartForecaster:
     """`snapshot` returns the inputs of a Placement, `busy` the seconds that the thread has worked.
 
-    `in_thread` runs the simulations.
+    `in_thread` runs the simulations, and rests for `pause` seconds after each slice.
     """
 
     def __init__(
@@ -57,9 +57,10 @@ class StartForecaster:
         *,
         busy: Callable[[], float] = time.thread_time,
         in_thread: InThread = asyncio.to_thread,
+        pause: float = PAUSE_SECONDS,
     ) -> None:
         self._cache, self._snapshot, self._metrics = cache, snapshot, metrics
-        self._clock, self._busy, self._in_thread = clock, busy, in_thread
+        self._clock, self._busy, self._in_thread, self._pause = clock, busy, in_thread, pause
         self._forecasts = Forecasts()
         self._stop = threading.Event()
         """Set: nobody wants what the thread works on."""
@@ -127,7 +128,7 @@ class StartForecaster:
     ) -> _Found | None:
         """Return uid → when each of these jobs starts; None: nobody wants to know any more."""
         stop = self._stop = threading.Event()
-        work = _Work(stop, self._busy)
+        work = _Work(stop, self._busy, self._pause)
         steps = forecast(
             placements,
             list(self._cache.runs or ()),
@@ -156,8 +157,8 @@ class StartForecaster:
 class _Work:
     """What a thread does, in slices, until it is told to stop."""
 
-    def __init__(self, stop: threading.Event, busy: Callable[[], float]) -> None:
-        self._stop, self._busy = stop, busy
+    def __init__(self, stop: threading.Event, busy: Callable[[], float], pause: float) -> None:
+        self._stop, self._busy, self._pause = stop, busy, pause
         self.spent = 0.0
         """For so many seconds it has worked."""
 
@@ -175,5 +176,5 @@ class _Work:
             used += before - last
             if used >= SLICE_SECONDS:
                 used = 0.0
-                self._stop.wait(PAUSE_SECONDS)
+                self._stop.wait(self._pause)
         return None

@@ -157,6 +157,7 @@ class _Life:
             self._clock,
             busy=self._busy,
             in_thread=_at_once,
+            pause=0.0,
         )
         self._forecasting = self._loop.create_task(self._forecast()) if policy.dispatcher else None
         hub.listeners.append(self._hear)
