@@ -155,7 +155,7 @@ class StartForecaster:
 
 
 class _Work:
-    """What a thread does, in slices, until it is told to stop."""
+    """The work of a thread, in slices, until it is stopped."""
 
     def __init__(self, stop: threading.Event, busy: Callable[[], float], pause: float) -> None:
         self._stop, self._busy, self._pause = stop, busy, pause

@@ -28,7 +28,7 @@ class Quarantined:
 
 
 class Said:
-    """What the conditions say now, by Placement."""
+    """The conditions as they are now, by Placement."""
 
     def __init__(self, world: World) -> None:
         self._world = world

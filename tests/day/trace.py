@@ -69,8 +69,12 @@ class Job:
 
     @property
     def number(self) -> int:
-        """Its number in the day: its owner submits a job that failed again, under another name."""
-        return int(self.name[1:].partition("-")[0])
+        """Its number in the day: its owner submits a job that failed again, under another name.
+
+        Of a job of an extra LocalQueue: its last digit.
+        """
+        stem = self.name[1:].partition("-")[0]
+        return int(stem if stem.isdecimal() else self.name[-1])
 
     @property
     def limit(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What the published capacity counts, whoever has asked the workers, and that its loop goes on."""
+"""Tests of the capacity reporter: it counts the same whoever has asked the workers, and its loop goes on."""
 
 import asyncio
 import threading
