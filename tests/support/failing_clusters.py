@@ -14,6 +14,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, OUR_CONTROLLER
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy
 from placement_lab.standins.multikueue import KueueSettings
@@ -140,7 +141,7 @@ class FailingClusters:
             self.kueue.finish(name, worker)
             self.done.add(_number(name))
 
-    async def _read_queues(self, worker: KueueObject) -> WorkerFacts:
+    async def _read_queues(self, worker: KueueObject, _: JobNeeds) -> WorkerFacts:
         await asyncio.sleep(0.01)
         used = self.kueue.slots_used(worker.meta.name)
         quota = FlavorQuota("default", SLOTS * 1000, used * 1000)
