@@ -70,11 +70,11 @@ def command(
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
     require_hub(where, wanted)
-    told = JobCommand(words, where, form, wanted)
+    shown = JobCommand(words, where, form, wanted)
     if where.dump_files:
-        told.show(told.story(read_once(where, STORY_KINDS), where.space("")))
+        shown.show(shown.story(read_once(where, STORY_KINDS), where.space("")))
         return
-    with_client(where, told.follow if watch else told.once)
+    with_client(where, shown.follow if watch else shown.once)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class JobCommand:
     async def once(self, client: Client) -> None:
         space = self.where.space(client.login.namespace)
         reading, within = await read_story(client, self.where, space)
-        self.show(await self.told(client, reading, space, within))
+        self.show(await self.shown(client, reading, space, within))
 
     async def follow(self, client: Client) -> None:
         """Show it after each change on the hub; workers are asked again then, and once a minute."""
@@ -103,10 +103,10 @@ class JobCommand:
         with watch_printer(self.form) as printer:
             async with aclosing(watch_hub(client, self.where, STORY_KINDS, within=within)) as readings:
                 async for reading in readings:
-                    told = await self.told(client, reading, space, within)
-                    printer.show(told.document, told.texts, {})
+                    shown = await self.shown(client, reading, space, within)
+                    printer.show(shown.document, shown.texts, {})
 
-    async def told(self, client: Client, reading: HubReading, space: str, within: Namespaces) -> "ToldJob":
+    async def shown(self, client: Client, reading: HubReading, space: str, within: Namespaces) -> "ShownJob":
         """Return the whole story. Raises as `story`, and BadSettings."""
         reading = await self.with_quota(client, reading, space)
         return await self.with_pods(client, self.story(reading, space, sees_all=WORKLOAD not in within))
@@ -125,7 +125,7 @@ class JobCommand:
         require_jobs(reading, space)
         return find_workloads(reading.dump.of(WORKLOAD), self.words, space)
 
-    def story(self, reading: HubReading, space: str, *, sees_all: bool = True) -> "ToldJob":
+    def story(self, reading: HubReading, space: str, *, sees_all: bool = True) -> "ShownJob":
         """Return the story without Pods. Raises as `found`. `sees_all`: Workloads of all namespaces."""
         raw = self.found(reading, space)
         line = job_line(OneJob(raw, HubJobs(reading.view)))
@@ -134,22 +134,22 @@ class JobCommand:
         if explanation and explanation.expected_start and not sees_all:
             explanation = replace(explanation, expected_start=OTHERS_UNSEEN)
         notes = (*unseen(reading), *filter(None, (unexplained,)))
-        return ToldJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
+        return ShownJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
 
-    async def with_pods(self, client: Client, told: "ToldJob") -> "ToldJob":
-        job = told.story.job
+    async def with_pods(self, client: Client, shown: "ShownJob") -> "ShownJob":
+        job = shown.story.job
         if not job.cluster_object or job.state in FINISHED:
-            return told
-        there, story = await self.pods(told.reading)(client, told.raw, job.cluster), told.story
-        whole = tell_story(told.reading.view, told.raw, there, story.explanation, story.notes)
-        return replace(told, story=whole)
+            return shown
+        there, story = await self.pods(shown.reading)(client, shown.raw, job.cluster), shown.story
+        whole = tell_story(shown.reading.view, shown.raw, there, story.explanation, story.notes)
+        return replace(shown, story=whole)
 
-    def show(self, told: "ToldJob") -> None:
-        emit(self.form, told.document, told.texts)
+    def show(self, shown: "ShownJob") -> None:
+        emit(self.form, shown.document, shown.texts)
 
 
 @dataclass(frozen=True)
-class ToldJob:
+class ShownJob:
     """The story of a job at one time."""
 
     reading: HubReading
