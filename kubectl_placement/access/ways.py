@@ -158,10 +158,10 @@ async def cluster_proxy(search: Search) -> AsyncIterator[Candidate | Closed]:
     if not search.target.managed_cluster:
         yield Closed(PROXY, "get the right to read its MultiKueueCluster", "its managed cluster is unknown")
         return
-    options, told = search.options, search.file.cluster_proxy
+    options, of_file = search.options, search.file.cluster_proxy
     url, authority = options.cluster_proxy, str(options.cluster_proxy_ca or "")
-    if not url and told:
-        url, authority = told.url, authority or told.certificate_authority
+    if not url and of_file:
+        url, authority = of_file.url, authority or of_file.certificate_authority
     if not url:
         found = await find_user_server(search.hub)
         if isinstance(found, Closed):
