@@ -2,7 +2,8 @@
 Measure the set-up of many workers: a cold start, and another LocalQueue, until each worker has it.
 
 `make bench-worker-setup`: an embedded hub with bare workers, OCM's work agents as stand-ins, and
-`placement-ac run --worker-setup manifestwork` in its own process. All workers are one embedded API server.
+`placement-ac run --worker-setup manifestwork` in its own process. The workers are 20 embedded API servers: those
+of one Placement have one each, and each serves a cluster of every Placement, which have no name in common.
 Prints one JSON object; times are in seconds, `writes` are requests of the controller for ManifestWorks.
 """
 
@@ -11,6 +12,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,8 +32,6 @@ from placement_lab.standins.work_agent import WorkAgents
 
 PER_PLACEMENT: Final = 20
 """The clusters of each Placement: a MultiKueueConfig holds no more."""
-TEAM: Final = "team-a"
-FLAVOR: Final = "gpu"
 RESOURCE: Final = "nvidia.com/gpu"
 WRITES: Final = frozenset({"POST", "PATCH", "PUT"})
 OPTIONS: Final = ("--log-level", "warning", "--worker-setup", "manifestwork")
@@ -40,26 +40,25 @@ NEVER_SECONDS: Final = 3600.0
 """How often an agent reads its worker again: one process plays all agents, and real ones do not share one."""
 
 
-def groups_of(clusters: int) -> dict[str, list[str]]:
-    """Return the clusters of each Placement; a check and a queue have its name."""
+def groups_of(clusters: int, per_placement: int = PER_PLACEMENT) -> dict[str, list[str]]:
+    """Return the clusters of each Placement; a check, a flavor, a namespace and a queue have its name."""
     names = [f"cluster-{number:04}" for number in range(clusters)]
-    parts = [names[start : start + PER_PLACEMENT] for start in range(0, clusters, PER_PLACEMENT)]
+    parts = [names[start : start + per_placement] for start in range(0, clusters, per_placement)]
     return {f"p{number}": part for number, part in enumerate(parts)}
 
 
-def fleet(groups: Mapping[str, Sequence[str]], kubeconfig: bytes) -> Iterator[Object]:
+def fleet(groups: Mapping[str, Sequence[str]], kubeconfigs: Mapping[str, Path]) -> Iterator[Object]:
     """Yield the objects of the hub: clusters, and for each Placement a check and a queue."""
-    names = [name for part in groups.values() for name in part]
-    for namespace in (scene.NS, TEAM, *names):
+    for namespace in (scene.NS, *groups, *kubeconfigs):
         yield scene.body(scene.NAMESPACE, namespace)
-    for name in names:
-        yield scene.secret_of(name, kubeconfig)
+    for name, kubeconfig in kubeconfigs.items():
+        yield scene.secret_of(name, kubeconfig.read_bytes())
         status = {"allocatable": {RESOURCE: "8"}, "conditions": []}
         yield scene.body(api.MANAGED_CLUSTER, name, spec={"hubAcceptsClient": True}, status=status)
-    yield scene.body(api.RESOURCE_FLAVOR, FLAVOR, spec={})
     for placement, part in groups.items():
+        yield scene.body(api.RESOURCE_FLAVOR, placement, spec={})
         quotas = [{"name": RESOURCE, "nominalQuota": str(8 * len(part))}]
-        covers = {"coveredResources": [RESOURCE], "flavors": [{"name": FLAVOR, "resources": quotas}]}
+        covers = {"coveredResources": [RESOURCE], "flavors": [{"name": placement, "resources": quotas}]}
         checks = [{"name": placement}, {"name": f"mk-{placement}"}]
         strategy = {"admissionChecks": checks}
         spec = {"namespaceSelector": {}, "resourceGroups": [covers], "admissionChecksStrategy": strategy}
@@ -72,9 +71,9 @@ def fleet(groups: Mapping[str, Sequence[str]], kubeconfig: bytes) -> Iterator[Ob
         yield scene.decision_of(placement, status=scene.decided(part))
 
 
-def local_queue(name: str, cluster_queue: str) -> Object:
+def local_queue(name: str, placement: str) -> Object:
     return scene.body(
-        api.LOCAL_QUEUE, name, metadata={"namespace": TEAM}, spec={"clusterQueue": cluster_queue}
+        api.LOCAL_QUEUE, name, metadata={"namespace": placement}, spec={"clusterQueue": placement}
     )
 
 
@@ -117,16 +116,24 @@ def writes(hub: Hub) -> int:
     )
 
 
-async def measure(clusters: int, rest: float = REST_SECONDS) -> Object:
+async def measure(clusters: int, per_placement: int = PER_PLACEMENT, rest: float = REST_SECONDS) -> Object:
     """Start everything, and return the figures; `rest`: for how many seconds the CPU at rest is measured."""
-    groups = groups_of(clusters)
-    with tempfile.TemporaryDirectory() as folder, Hub() as hub, embedded(Path(folder) / "worker") as worker:
+    groups = groups_of(clusters, per_placement)
+    with tempfile.TemporaryDirectory() as folder, Hub() as hub, ExitStack() as stack:
         kubeconfig = Path(folder) / "kubeconfig"
         kubeconfig.write_text(json.dumps(hub.kubeconfig()))
-        logins = {name: partial(Login, worker.kubeconfig) for part in groups.values() for name in part}
+        servers = [
+            stack.enter_context(embedded(Path(folder) / f"worker{number}")) for number in range(per_placement)
+        ]
+        workers = {
+            name: server.kubeconfig
+            for part in groups.values()
+            for name, server in zip(part, servers, strict=False)
+        }
+        logins = {name: partial(Login, worker) for name, worker in workers.items()}
         with StandIns(lambda: login_to(hub), [partial(WorkAgents, logins=logins, poll=NEVER_SECONDS)]):
             async with Client(Login(kubeconfig)) as client:
-                await scene.create(client, *fleet(groups, worker.kubeconfig.read_bytes()))
+                await scene.create(client, *fleet(groups, workers))
                 began = time.monotonic()
                 with controller(kubeconfig, *OPTIONS) as process:
                     await until_listed(client, clusters)

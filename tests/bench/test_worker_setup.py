@@ -6,5 +6,5 @@ from bench.worker_setup import measure
 
 
 def test_a_change_costs_one_write_for_each_cluster() -> None:
-    figures = asyncio.run(measure(4, rest=1.0))
+    figures = asyncio.run(measure(4, per_placement=2, rest=1.0))
     assert [figures[part]["writes"] for part in ("coldStart", "anotherLocalQueue")] == [4, 4]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from kubernetes.utils.quantity import parse_quantity
+
 from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, ANNOTATION_SETTINGS
 
 NAME: Final = "placement-ac-real"
@@ -187,12 +189,33 @@ class Fleet:
             what = f"addonplacementscore/{NAME}"
             self.hub.patch(what, {"status": status}, f"--namespace={cluster}", "--subresource=status")
 
+    def placement(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run `kubectl placement`, with the hub's kubeconfig."""
+        command = [sys.executable, "-m", "kubectl_placement", *words, f"--kubeconfig={self.hub.kubeconfig}"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def told(self, *words: str) -> Obj:
+        """Return the JSON document of a command. Raises AssertionError with what it says."""
+        done = self.placement(*words, "--output=json")
+        assert done.returncode == 0, done.stderr
+        return dict(json.loads(done.stdout))
+
     def drain(self, cluster: str, option: str) -> int:
         """Run `kubectl placement drain`, and return its exit code."""
-        command = [sys.executable, "-m", "kubectl_placement", "drain", cluster, option]
-        return subprocess.run(
-            [*command, f"--kubeconfig={self.hub.kubeconfig}"], capture_output=True, check=False
-        ).returncode
+        return self.placement("drain", cluster, option).returncode
+
+    def free(self, cluster: str) -> Obj:
+        """Return flavor and resource → nominal less used, over both ClusterQueues of a worker."""
+        found: dict[str, float] = {}
+        for name in CLUSTER_QUEUES:
+            queue = self.workers[cluster].get(f"clusterqueue/{name}")
+            for flavor in queue["spec"]["resourceGroups"][0]["flavors"]:
+                for resource in flavor["resources"]:
+                    found[resource["name"]] = found.get(resource["name"], 0) + amount(resource["nominalQuota"])
+            for flavor in queue.get("status", {}).get("flavorsUsage", ()):
+                for resource in flavor["resources"]:
+                    found[resource["name"]] -= amount(resource["total"])
+        return found
 
     # -- jobs
 
@@ -283,6 +306,11 @@ def _meta(name: str, namespace: str = "") -> Obj:
 
 def _owners(obj: Obj) -> Sequence[Obj]:
     return obj["metadata"].get("ownerReferences") or ()
+
+
+def amount(quantity: str | int) -> float:
+    """Return a quantity as a number of cores or bytes."""
+    return float(parse_quantity(quantity))
 
 
 def _finished(obj: Obj) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR, ANNOTATION_MOVABLE, KUEUE_MANAGER
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
-from tests.real.clusters import GPU, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, until
+from tests.real.clusters import GPU, JOBS, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, until
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -217,6 +217,60 @@ def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_j
     until(lambda: prepared.drain(cluster, "--status") == 0, prepared.seconds, prepared.state)
     assert prepared.drain(cluster, "--cancel") == 0
     prepared.wait_for_list(*prepared.names)
+
+
+def test_the_story_of_a_job_is_told_and_its_pods_are_found(prepared: Fleet) -> None:
+    """The caller's own way to the workers: the hub's kubeconfig may not lead there, the Secrets for Kueue do."""
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-waits", cpu=20)  # more than the hub's quota
+    prepared.submit("real-told")
+    cluster, _ = prepared.wait_for_start("real-told")
+    told = until(lambda: _story(prepared, "real-told", state="running"), prepared.seconds)
+    assert told["job"]["cluster"] == cluster
+    assert [step["what"] for step in told["steps"]][-1] in ("Placed", "Admitted")
+    assert _story(prepared, "real-waits", state="waiting")["job"]["waitsFor"]
+    jobs = {job["name"]: job["state"] for job in prepared.told("jobs", f"--namespace={JOBS}")["jobs"]}
+    assert {jobs["real-told"], jobs["real-waits"]} == {"running", "waiting"}
+    there = prepared.workers[cluster].list("pods", f"--namespace={JOBS}", f"--selector={_POD}=real-told")
+    pods = prepared.told("get", "pods", "real-told", f"--namespace={JOBS}", "--as-hub")["items"]
+    assert [pod["metadata"]["uid"] for pod in pods] == [pod["metadata"]["uid"] for pod in there]
+    prepared.end("real-told")
+    assert _story(prepared, "real-told", state="succeeded")
+
+
+_POD = "batch.kubernetes.io/job-name"
+
+
+def _story(fleet: Fleet, job: str, state: str) -> dict[str, Any]:
+    """Return the story of a job, {} if it is in another state."""
+    told = fleet.told("job", job, f"--namespace={JOBS}")
+    return told if told["job"]["state"] == state else {}
+
+
+@pytest.mark.parametrize("asked", [(), ("--workers",)], ids=["as the controller says", "as the workers say"])
+def test_the_capacity_is_what_the_queues_of_the_workers_have_left(
+    prepared: Fleet, asked: tuple[str, ...]
+) -> None:
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-uses", cpu=2)
+    cluster, _ = prepared.wait_for_start("real-uses")
+    until(lambda: prepared.free(cluster)["cpu"] == 2, prepared.seconds)
+
+    def is_said() -> bool:
+        rows = prepared.told("capacity", *asked)["rows"] if asked or _published(prepared) else []
+        said = {(row["cluster"], row["resource"]): row["free"] for row in rows if row["flavor"] == NAME}
+        left = {name: prepared.free(name) for name in prepared.names}
+        return said == {(name, resource): free for name in left for resource, free in left[name].items()}
+
+    # The controller's answers are written once a minute.
+    until(is_said, prepared.seconds, lambda: prepared.told("capacity", *asked))
+    prepared.end("real-uses")
+
+
+def _published(fleet: Fleet) -> bool:
+    return bool(fleet.hub.get("configmap/placement-ac-capacity", f"--namespace={QUEUES}"))
 
 
 def test_each_credential_has_the_rights_that_kueue_needs_and_none_to_secrets(
