@@ -2,8 +2,8 @@
 Measure the set-up of many workers: a cold start, and another LocalQueue, until each worker has it.
 
 `make bench-worker-setup`: an embedded hub with bare workers, OCM's work agents as stand-ins, and
-`placement-ac run --worker-setup manifestwork` in its own process. The workers are 20 embedded API servers: those
-of one Placement have one each, and each serves a cluster of every Placement, which have no name in common.
+`placement-ac run --worker-setup manifestwork` in its own process. The workers are 20 embedded API servers:
+those of one Placement have one each, and each serves a cluster of every Placement, with names of their own.
 Prints one JSON object; times are in seconds, `writes` are requests of the controller for ManifestWorks.
 """
 

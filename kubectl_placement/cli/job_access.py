@@ -27,7 +27,7 @@ from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import WORKLOAD, Resource
 from placement_ac.core.api.errors import ApiError, PlacementAcError, Refused
 from placement_ac.core.api.printable import one_line
-from placement_ac.kube.client import Client
+from placement_ac.kube.client import COMMAND_RETRIES, Client
 
 T = TypeVar("T")
 PROXY_VARIABLE: Final = "PLACEMENT_AC_CLUSTER_PROXY"
@@ -151,7 +151,7 @@ def with_job(where: JobAccess, words: Sequence[str], work: Callable[[FoundJob], 
     """Run `work` with the job that the words name. Raises SubjectNotFound, ApiError, NotThere."""
 
     async def run() -> T:
-        async with Client(login_to(where)) as client:
+        async with Client(login_to(where), retries=COMMAND_RETRIES) as client:
             return await work(await find_job(client, where, words))
 
     return run_to_end(run())

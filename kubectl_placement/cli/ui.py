@@ -14,7 +14,7 @@ from kubectl_placement.cli.ui_feed import KINDS, Feed
 from kubectl_placement.cli.ui_server import serve
 from placement_ac.cli.login_options import login_to
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.kube.client import Client
+from placement_ac.kube.client import COMMAND_RETRIES, Client
 
 
 @click.command("ui", cls=ReadCommand, epilog="Example:  placement-ac ui --open")
@@ -71,7 +71,7 @@ async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Even
         _report(reading)
         await feed.take(reading)
     else:
-        client = await stack.enter_async_context(Client(login_to(where)))
+        client = await stack.enter_async_context(Client(login_to(where), retries=COMMAND_RETRIES))
         following = asyncio.create_task(feed.follow(client, _report))
         following.add_done_callback(lambda _: stop.set())
         stack.push_async_callback(_cancel, following)

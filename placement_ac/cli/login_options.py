@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from placement_ac.config.settings import Seconds
 from placement_ac.core.api.printable import one_line
-from placement_ac.kube.client import Client
+from placement_ac.kube.client import COMMAND_RETRIES, Client
 from placement_ac.kube.login import Login
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ def with_client(where: HubLogin, work: Callable[[Client], Awaitable[T]], *, anno
         login = login_to(where)
         if announces:
             click.echo(f"Hub: {one_line(login.described_as)}", err=True)
-        async with Client(login) as client:
+        async with Client(login, retries=COMMAND_RETRIES) as client:
             return await work(client)
 
     return asyncio.run(work_with_client())

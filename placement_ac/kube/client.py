@@ -1,13 +1,16 @@
 """
 The only HTTP client of API servers, apart from kopf's: discover, list, watch, read and write.
 
-Each call makes one try; the caller decides by the ApiError whether and when to try again.
+Each call makes one try, but for a command's client, which waits for a busy server; the caller decides by the
+ApiError whether and when to try again.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
 from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
@@ -66,6 +69,8 @@ WATCH_IDLE_SECONDS = 50.0
 With the time for a new watch, less than a minute is lost.
 """
 CONNECT_SECONDS = 10.0
+COMMAND_RETRIES = 10
+"""How often a command sends a request again that a server was too busy for, as kubectl does."""
 MAX_CONNECTIONS = 32
 """The most connections, which take memory, unless the caller says otherwise."""
 APPLY = "application/apply-patch+yaml"
@@ -98,7 +103,8 @@ class Client:
 
     `write_fence` is called as late as possible, right before a write is sent. `reader`: reads all answers
     within its budget; none may be compressed then, and no page may have more objects than were asked for
-    (None: a server that is trusted).
+    (None: a server that is trusted). `retries`: how often a request is sent again, after the time that the
+    server names, when it answers 429; the controller has its own pauses.
     """
 
     def __init__(
@@ -111,8 +117,10 @@ class Client:
         write_fence: WriteFence | None = None,
         reader: BudgetedReader | None = None,
         connections: int | None = None,
+        retries: int = 0,
     ) -> None:
         self._login = login
+        self._retries = retries
         self._connections = connections
         self._reader = reader
         self._field_manager = field_manager
@@ -256,8 +264,9 @@ class Client:
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
             most = budget.page_bytes if budget else MAX_PAGE_BYTES if size > 1 else None
+            send = partial(self._request, "GET", path, query=query, max_bytes=most, accept=accept)
             try:
-                answer, length = await self._request("GET", path, query=query, max_bytes=most, accept=accept)
+                answer, length = await self._retried(send)
             except TooLarge as error:
                 if size == 1 or isinstance(error, BudgetSpent):
                     raise
@@ -357,7 +366,8 @@ class Client:
     async def exists(self, resource: Resource, name: str, namespace: str | None = None) -> bool:
         """Whether there is such an object: nothing but its metadata is sent."""
         try:
-            await self._request("GET", resource.path(namespace, name), accept=METADATA.format(""))
+            path = resource.path(namespace, name)
+            await self._retried(partial(self._request, "GET", path, accept=METADATA.format("")))
         except NotFound:
             return False
         return True
@@ -446,7 +456,19 @@ class Client:
         content_type: str = JSON,
     ) -> Object:
         """Send one request, with `body` as JSON, and return the JSON object of the answer."""
-        return (await self._request(method, path, body, query=query, content_type=content_type))[0]
+        send = partial(self._request, method, path, body, query=query, content_type=content_type)
+        return (await self._retried(send))[0]
+
+    async def _retried(self, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a request, and again as often as `retries` says while the server is too busy for it."""
+        for _ in range(self._retries):
+            try:
+                return await send()
+            except Unavailable as error:
+                if error.status != HTTPStatus.TOO_MANY_REQUESTS or error.retry_after is None:
+                    raise
+                await asyncio.sleep(error.retry_after)
+        return await send()
 
     async def _request(
         self,

@@ -204,16 +204,16 @@ class Fleet:
         """Run `kubectl placement drain`, and return its exit code."""
         return self.placement("drain", cluster, option).returncode
 
-    def free(self, cluster: str) -> Obj:
-        """Return flavor and resource → nominal less used, over both ClusterQueues of a worker."""
+    def free(self, cluster: str) -> dict[str, float]:
+        """Return resource → nominal less used, over both ClusterQueues of a worker."""
         found: dict[str, float] = {}
         for name in CLUSTER_QUEUES:
             queue = self.workers[cluster].get(f"clusterqueue/{name}")
-            for flavor in queue["spec"]["resourceGroups"][0]["flavors"]:
-                for resource in flavor["resources"]:
-                    found[resource["name"]] = found.get(resource["name"], 0) + amount(resource["nominalQuota"])
-            for flavor in queue.get("status", {}).get("flavorsUsage", ()):
-                for resource in flavor["resources"]:
+            [nominal] = queue["spec"]["resourceGroups"][0]["flavors"]
+            for resource in nominal["resources"]:
+                found[resource["name"]] = found.get(resource["name"], 0) + amount(resource["nominalQuota"])
+            for used in queue.get("status", {}).get("flavorsUsage", ()):
+                for resource in used["resources"]:
                     found[resource["name"]] -= amount(resource["total"])
         return found
 

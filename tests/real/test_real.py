@@ -220,7 +220,7 @@ def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_j
 
 
 def test_the_story_of_a_job_is_told_and_its_pods_are_found(prepared: Fleet) -> None:
-    """The caller's own way to the workers: the hub's kubeconfig may not lead there, the Secrets for Kueue do."""
+    """With Kueue's own credentials: whoever runs these tests may have no other way to the workers."""
     prepared.select({}, {})
     prepared.wait_for_list(*prepared.names)
     prepared.submit("real-waits", cpu=20)  # more than the hub's quota

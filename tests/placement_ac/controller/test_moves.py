@@ -90,7 +90,7 @@ def has_left_a_copy(stage: Stage) -> None:
     # As long as the hub's Job counts active Pods, Kueue does not end an eviction.
     owner = stage.workload("j")["metadata"]["ownerReferences"][0]["name"]
     status = f"/apis/batch/v1/namespaces/default/jobs/{owner}/status"
-    stage.admin.ask("PATCH", status, {"status": {"active": None}}, "merge")
+    stage.admin.ask("PATCH", status, {"status": {"active": None, "ready": None}}, "merge")
     soon(lambda: is_condition_true(stage.workload("j"), "Evicted"), False)
     assert stage.fleet.counter.running("j") == ["a"]
     stage.kueue_looks_late(0.1)

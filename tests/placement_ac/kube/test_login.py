@@ -411,6 +411,20 @@ async def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Cl
     assert error.value.retry_after in (None, 0.0)
 
 
+async def test_a_command_waits_for_a_server_that_is_too_busy(hub: Hub, tmp_path: Path) -> None:
+    """As kubectl: a new CRD's storage, for one, is not ready at once. The controller has its own pauses."""
+    login = Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))
+    for retries, waits in ((2, True), (1, False), (0, False)):
+        hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": "0"}, times=2)
+        async with Client(login, retries=retries) as client:
+            if waits:
+                assert (await client.list(CHECKS)).items == ()
+            else:
+                with pytest.raises(Unavailable):
+                    await client.list(CHECKS)
+        hub.faults.clear()
+
+
 RUBBISH = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
