@@ -69,7 +69,8 @@ test-failed: $(VENV)/installed ## Run the tests that failed last again, one afte
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
+	@# Each has an API server and an etcd of its own: one for each CPU.
+	@$(BIN)/pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
 
 test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
