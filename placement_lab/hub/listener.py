@@ -82,10 +82,13 @@ class Listener:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await _readable(sock)
             tls = self.tls if sock.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE else None
-            transport, _ = await loop.connect_accepted_socket(self.handler, sock, ssl=tls)
         except (OSError, asyncio.CancelledError):
             sock.close()
             return
+        try:
+            transport, _ = await loop.connect_accepted_socket(self.handler, sock, ssl=tls)
+        except (OSError, asyncio.CancelledError):
+            return  # asyncio closes the socket: until then, no other connection may get its descriptor
         self._open = {known for known in self._open if not known.is_closing()}
         self._open.add(transport)
 
