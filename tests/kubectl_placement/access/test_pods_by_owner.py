@@ -42,7 +42,8 @@ def made(admin: HubClient, path: str, name: str, owner: Any = None, **labels: st
         | {"uid": owner["metadata"]["uid"], "controller": True}
         for owner in ([owner] if owner else [])
     ]
-    template = {"metadata": {"labels": {"x": "y"}}, "spec": SPEC}
+    restarts = {"restartPolicy": "Always"} if path == DEPLOYMENTS else {}
+    template = {"metadata": {"labels": {"x": "y"}}, "spec": SPEC | restarts}
     spec: Any = SPEC if path == PODS else {"template": template}
     if path == DEPLOYMENTS:
         spec = spec | {"selector": {"matchLabels": {"x": "y"}}}
