@@ -5,10 +5,13 @@ Names and namespaces are those of the charts of open-cluster-management-io/clust
 stolostron/backplane-operator.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from kubectl_placement.access.no_access import Closed
-from placement_ac.core.api.constants import Kind
+from kubectl_placement.access.target import FORBIDDEN, rights_text
+from kubectl_placement.hub.dump import MissingRight
+from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.errors import NotFound, Refused
 from placement_ac.core.api.fields import get_list, get_str
 from placement_ac.kube.client import Client, Object
@@ -22,27 +25,45 @@ SERVICE: Final = Kind("", "Service", "services", True, ("v1",))
 
 async def find_user_server(hub: Client) -> str | Closed:
     """Return the URL of the user server, or why it is unknown. Raises ApiError if the hub does not answer."""
-    ask = "name it with --cluster-proxy URL"
+    served = await hub.discover((ROUTE, SERVICE))
+    unread: list[MissingRight] = []
     inside = ""
     for namespace in NAMESPACES:
-        route = await _get(hub, ROUTE, namespace)
+        route = await _get(hub, served.get(ROUTE), namespace, unread)
         if host := get_str(route, "spec", "host"):
             return f"https://{host}"
-        service = await _get(hub, SERVICE, namespace)
+        service = await _get(hub, served.get(SERVICE), namespace, unread)
         for entry in get_list(service, "status", "loadBalancer", "ingress"):
             if host := get_str(entry, "hostname") or get_str(entry, "ip"):
                 return f"https://{host}:{PORT}"
         inside = inside or (namespace if service else "")
+    return _unknown(inside, unread)
+
+
+def _unknown(inside: str, unread: Sequence[MissingRight]) -> Closed:
+    """Return why the URL is unknown. `inside`: the namespace of a Service that has no address."""
+    fix, why = "name it with --cluster-proxy URL", []
     if inside:
         how = f"`kubectl -n {inside} port-forward service/{NAME} {PORT}` makes it https://localhost:{PORT}"
-        return Closed(
-            "cluster-proxy", ask, f"Service {inside}/{NAME} has no address outside of the hub; {how}"
-        )
-    return Closed("cluster-proxy", ask, "no user server of it is found on the hub")
+        why.append(f"Service {inside}/{NAME} has no address outside of the hub; {how}")
+    if unread:
+        kinds = " or ".join(dict.fromkeys(right.kind.kind for right in unread))
+        fix += f", or get the right to read its {kinds} on the hub"
+        why.append(f"you may not read its {kinds} {NAME} there (check: {rights_text(unread)})")
+    return Closed("cluster-proxy", fix, "; ".join(why) or "no user server of it is found on the hub")
 
 
-async def _get(hub: Client, kind: Kind, namespace: str) -> Object | None:
+async def _get(
+    hub: Client, resource: Resource | None, namespace: str, unread: list[MissingRight]
+) -> Object | None:
+    """Return the object of that kind; None if there is none, or it cannot be read: then the right is added."""
+    if resource is None:
+        return None
     try:
-        return await hub.get(kind.at(kind.versions[0]), NAME, namespace)
-    except (NotFound, Refused):
+        return await hub.get(resource, NAME, namespace)
+    except NotFound:
+        return None
+    except Refused as error:
+        if error.status == FORBIDDEN:
+            unread.append(MissingRight("get", resource.of, namespace, NAME))
         return None

@@ -229,8 +229,8 @@ def jane_there(stage: JobStage, *verbs: str) -> None:
     admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]})
 
 
-def test_the_cluster_proxy_with_the_callers_token(stage: JobStage, owner: str, proxy: UserServer) -> None:
-    [pod] = stage.job()
+def let_jane_read_clusters(stage: JobStage) -> None:
+    """Let jane read the MultiKueueClusters of the hub."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "m"}
     admin = Client(stage.hub)
     admin.create(
@@ -239,6 +239,24 @@ def test_the_cluster_proxy_with_the_callers_token(stage: JobStage, owner: str, p
     )
     subject = {"kind": "User", "name": "jane"}
     admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "m"}, "roleRef": role, "subjects": [subject]})
+
+
+def test_the_missing_right_to_the_service_of_the_proxy_is_named(stage: JobStage, owner: str) -> None:
+    stage.job()
+    let_jane_read_clusters(stage)
+    stage.write_kubeconfig()
+    as_owner(stage, owner)
+    check = "`kubectl auth can-i get services/cluster-proxy-addon-user -n"
+    assert refused(stage)[2] == (
+        "2. cluster-proxy: name it with --cluster-proxy URL, or get the right to read its Service on the hub: you "
+        f"may not read its Service cluster-proxy-addon-user there (check: {check} open-cluster-management-addon` "
+        f"and {check} multicluster-engine`)"
+    )
+
+
+def test_the_cluster_proxy_with_the_callers_token(stage: JobStage, owner: str, proxy: UserServer) -> None:
+    [pod] = stage.job()
+    let_jane_read_clusters(stage)
     jane_there(stage, "get", "list")
     stage.write_kubeconfig()
     as_owner(stage, owner)
