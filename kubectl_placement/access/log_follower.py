@@ -5,7 +5,7 @@ That is through restarts of its containers, new Pods, and moves to other cluster
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,7 +14,8 @@ from kubectl_placement.access.log_query import LogQuery, StampedLines
 from kubectl_placement.access.log_reader import Write, blocks_of
 from kubectl_placement.access.open import UNAUTHORIZED, OpenCluster, open_cluster
 from kubectl_placement.access.pod_choice import Container, chosen_container, containers_of, first_pod
-from kubectl_placement.access.pods import read_pods
+from kubectl_placement.access.pods import read_job
+from kubectl_placement.access.unread import Unread
 from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import JobPlace, place_of
@@ -81,6 +82,8 @@ class LogFollower:
         self._lines: dict[Container, StampedLines] = {}
         self._renewed = False
         """The login was renewed, and has not been accepted since."""
+        self._reported: set[str] = set()
+        """The missing rights that the caller was told of."""
 
     async def run(self) -> None:
         """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""
@@ -145,7 +148,9 @@ class LogFollower:
             silent = False
             while True:
                 try:
-                    self._start_new(cluster, await read_pods(cluster, place.job, place.workload))
+                    there = await read_job(cluster, place.job, place.workload)
+                    self._report(there.unread)
+                    self._start_new(cluster, there.pods)
                     silent = False
                 except Unavailable as error:
                     _raise_unless_passing(error)
@@ -164,6 +169,13 @@ class LogFollower:
                     return now
                 await self._pause()
                 self._renewed = self._renewed and silent
+
+    def _report(self, unread: Iterable[Unread]) -> None:
+        """Show each missing right once."""
+        for text in dict.fromkeys(map(str, unread)):
+            if text not in self._reported:
+                self._reported.add(text)
+                self._note(text)
 
     async def _pause(self) -> None:
         if self._streams:

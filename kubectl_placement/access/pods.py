@@ -2,45 +2,64 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_placement.access.open import PODS, OpenCluster
 from kubectl_placement.access.pod_selectors import POD_GROUP, copy_problem, is_of_another, selectors
+from kubectl_placement.access.unread import ObjectReader, Unread
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.lookup import JobId
 from placement_ac.core.api.constants import Kind, Resource
-from placement_ac.core.api.errors import NotFound, PlacementAcError, Refused
+from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.fields import get_list, get_str, key_of, labels_of
 from placement_ac.core.inputs.rights import parse_external
 from placement_ac.kube.client import Client
 
 MOST_OWNERS: Final = 5
 """How far up the owners of a Pod are followed."""
+_NO_SINGLE_POD: Final = "if it is in no group, it is not found"
+_NO_RAY_CLUSTER: Final = "the Pods of its RayCluster are not found"
+_NO_UID: Final = "Pods of another job of that name are not told apart from its own"
+_NO_OWNER: Final = "Pods below such an object are not found"
 
 
 class NotOurs(PlacementAcError):
     """The job of that name on the cluster is not the hub's."""
 
 
-async def read_pods(cluster: OpenCluster, job: JobId, workload: str) -> list[Object]:
-    """Return the Pods of a job, by name; `workload`: the name of its Workload. Raises ApiError, NotOurs."""
-    client, namespace = cluster.client, job.namespace
+class JobThere(NamedTuple):
+    """A job on its cluster. `copy`: the job itself; None: it is not there, or cannot be read."""
+
+    copy: Object | None
+    pods: list[Object]
+    """By name."""
+    unread: tuple[Unread, ...]
+    """The objects that the caller may not read."""
+
+
+async def read_job(cluster: OpenCluster, job: JobId, workload: str) -> JobThere:
+    """Return a job on its cluster; `workload`: the name of its Workload. Raises ApiError, NotOurs."""
+    reader = ObjectReader(cluster, job.namespace)
     if (job.group, job.kind) == ("", "Pod"):
-        single = await _get(client, PODS, namespace, job.name)
+        single = await reader.get(PODS, job.name, _NO_SINGLE_POD)
         if single and POD_GROUP not in labels_of(single):
-            return [single]
+            return JobThere(single, [single], ())
     resource = resource_of(job)
-    copy = await _get(client, resource, namespace, job.name) if resource else None
+    copy = await reader.get(resource, job.name, _lack_of(job)) if resource else None
     if copy and (problem := copy_problem(job, workload, copy)):
         raise NotOurs(f"on cluster {cluster.name}: {problem}")
     by_label = selectors(job, workload, copy)
     if by_label is None:
-        return await _by_owner(client, job, get_str(copy, "metadata", "uid"))
-    lists = await asyncio.gather(
-        *(client.list(PODS, namespace, label_selector=selector) for selector in by_label)
-    )
-    found = {key_of(pod): pod for listing in lists for pod in listing.items}
-    return _sorted(pod for pod in found.values() if not is_of_another(job, copy, pod))
+        pods = await _by_owner(cluster.client, reader, job, get_str(copy, "metadata", "uid"))
+    else:
+        labelled = await _by_label(cluster.client, job.namespace, by_label)
+        pods = [pod for pod in labelled if not is_of_another(job, copy, pod)]
+    return JobThere(copy, sorted(pods, key=key_of), tuple(reader.unread.values()))
+
+
+def _lack_of(job: JobId) -> str:
+    """Return what it means that the job itself cannot be read."""
+    return _NO_RAY_CLUSTER if job.group == "ray.io" and job.kind != "RayCluster" else _NO_UID
 
 
 def resource_of(job: JobId) -> Resource | None:
@@ -52,19 +71,15 @@ def resource_of(job: JobId) -> Resource | None:
     return Kind(kind.group, kind.kind, kind.plural, True, (kind.version,)).at(kind.version)
 
 
-def _sorted(pods: Iterable[Object]) -> list[Object]:
-    return sorted(pods, key=key_of)
+async def _by_label(client: Client, namespace: str, by: Iterable[str]) -> Iterable[Object]:
+    """Return the Pods with one of these labels, each once."""
+    lists = await asyncio.gather(
+        *(client.list(PODS, namespace, label_selector=selector) for selector in by)
+    )
+    return {key_of(pod): pod for listing in lists for pod in listing.items}.values()
 
 
-async def _get(client: Client, resource: Resource, namespace: str, name: str) -> Object | None:
-    """Return an object; None if there is none, or the caller may not read it."""
-    try:
-        return await client.get(resource, name, namespace)
-    except (NotFound, Refused):
-        return None
-
-
-async def _by_owner(client: Client, job: JobId, uid: str) -> list[Object]:
+async def _by_owner(client: Client, reader: ObjectReader, job: JobId, uid: str) -> list[Object]:
     """Return the Pods whose chain of owners leads to the job."""
     known: dict[str, bool] = {uid: True} if uid else {}
 
@@ -75,11 +90,10 @@ async def _by_owner(client: Client, job: JobId, uid: str) -> list[Object]:
             if mark not in known:
                 known[mark] = not uid and there == job
                 above = resource_of(there) if left and not known[mark] else None
-                found = await _get(client, above, job.namespace, there.name) if above else None
+                found = await reader.get(above, there.name, _NO_OWNER) if above else None
                 known[mark] = known[mark] or bool(found and await leads(found, left - 1))
             if known[mark]:
                 return True
         return False
 
-    pods = (await client.list(PODS, job.namespace)).items
-    return _sorted([pod for pod in pods if await leads(pod, MOST_OWNERS)])
+    return [pod for pod in (await client.list(PODS, job.namespace)).items if await leads(pod, MOST_OWNERS)]

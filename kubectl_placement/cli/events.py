@@ -7,15 +7,23 @@ from typing import Final
 import click
 from rich.console import RenderableType
 
-from kubectl_placement.access.job_events import HUB, JobEvent, events_on, in_order, objects_of
+from kubectl_placement.access.job_events import (
+    HUB,
+    JobEvent,
+    events_on,
+    in_order,
+    objects_on_cluster,
+    objects_on_hub,
+)
 from kubectl_placement.access.no_access import NoAccess
-from kubectl_placement.access.pods import NotOurs, read_pods
+from kubectl_placement.access.pods import NotOurs
 from kubectl_placement.access.target import FORBIDDEN
 from kubectl_placement.cli.job_access import (
     FoundJob,
     JobAccess,
     JobCommand,
     cluster_of,
+    job_on,
     job_options,
     note,
     with_job,
@@ -60,7 +68,7 @@ def command(job: tuple[str, ...], types: str, where: JobAccess, form: Form) -> N
 
 async def _of_hub(found: FoundJob) -> list[JobEvent]:
     events = await _events(found.client, found.place.job.namespace, "on the hub")
-    return events_on(HUB, events, objects_of(found.place))
+    return events_on(HUB, events, objects_on_hub(found.workload))
 
 
 async def _of_cluster(found: FoundJob, where: JobAccess) -> list[JobEvent]:
@@ -70,9 +78,9 @@ async def _of_cluster(found: FoundJob, where: JobAccess) -> list[JobEvent]:
         return []
     try:
         async with cluster_of(found, where) as cluster:
-            pods = await read_pods(cluster, place.job, place.workload)
+            there = await job_on(cluster, found)
             events = await _events(cluster.client, place.job.namespace, f"on cluster {cluster.name}")
-            return events_on(cluster.name, events, objects_of(place, pods))
+            return events_on(cluster.name, events, objects_on_cluster(place, there.copy, there.pods))
     except (NoAccess, NotOurs) as error:
         for line in str(error).splitlines():
             note(line)

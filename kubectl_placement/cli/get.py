@@ -9,12 +9,12 @@ from rich.console import RenderableType
 
 from kubectl_placement.access.open import PODS
 from kubectl_placement.access.pod_table import PodRow, pod_row
-from kubectl_placement.access.pods import read_pods
 from kubectl_placement.cli.job_access import (
     FoundJob,
     JobAccess,
     JobCommand,
     cluster_of,
+    job_on,
     job_options,
     note,
     with_job,
@@ -41,18 +41,11 @@ def command(type_: str, job: tuple[str, ...], where: JobAccess, form: Form) -> N
     if len(job) > 2:
         raise click.UsageError("give the job as NAME, TYPE/NAME or TYPE NAME")
 
-    async def read(found: FoundJob) -> tuple[list[Object], str]:
+    async def read(found: FoundJob) -> tuple[list[Object], str, str]:
         async with cluster_of(found, where) as cluster:
-            return await read_pods(cluster, found.place.job, found.place.workload), cluster.name
+            return (await job_on(cluster, found)).pods, cluster.name, found.place.job.namespace
 
-    namespace = ""
-
-    async def read_with_namespace(found: FoundJob) -> tuple[list[Object], str]:
-        nonlocal namespace
-        namespace = found.place.job.namespace
-        return await read(found)
-
-    pods, cluster = with_job(where, job, read_with_namespace)
+    pods, cluster, namespace = with_job(where, job, read)
     if not pods and form in ("table", "wide"):
         note(f"No resources found in {namespace} namespace on cluster {cluster}.")
         return

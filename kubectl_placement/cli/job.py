@@ -9,6 +9,7 @@ import click
 from rich.console import RenderableType
 
 from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
+from kubectl_placement.cli.job_access import with_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
     JobSource,
@@ -35,7 +36,6 @@ from kubectl_placement.story.model import FINISHED, JobStory
 from kubectl_placement.story.tell import tell_story
 from kubectl_placement.story.waits import OneJob
 from placement_ac.cli.documents import Form, output
-from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
@@ -74,7 +74,7 @@ def command(
     if where.dump_files:
         shown.show(shown.story(read_once(where, STORY_KINDS), where.space("")))
         return
-    with_client(where, shown.follow if watch else shown.once)
+    with_hub(where, shown.follow if watch else shown.once)
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,11 @@ class JobCommand:
         job = shown.story.job
         if not job.cluster_object or job.state in FINISHED:
             return shown
-        there, story = await self.pods(shown.reading)(client, shown.raw, job.cluster), shown.story
-        whole = tell_story(shown.reading.view, shown.raw, there, story.explanation, story.notes)
-        return replace(shown, story=whole)
+        (there, notes), story = await self.pods(shown.reading)(client, shown.raw, job.cluster), shown.story
+        notes = (*story.notes, *notes)
+        return replace(
+            shown, story=tell_story(shown.reading.view, shown.raw, there, story.explanation, notes)
+        )
 
     def show(self, shown: "ShownJob") -> None:
         emit(self.form, shown.document, shown.texts)

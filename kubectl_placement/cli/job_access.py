@@ -16,7 +16,7 @@ from typing import IO, Any, Final, TypeVar
 import click
 
 from kubectl_placement.access.open import OpenCluster, open_cluster
-from kubectl_placement.access.pods import read_pods
+from kubectl_placement.access.pods import JobThere, read_job
 from kubectl_placement.access.target import FORBIDDEN
 from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.hub.dump import MissingRight, Object
@@ -150,9 +150,18 @@ def note(text: str) -> None:
 def with_job(where: JobAccess, words: Sequence[str], work: Callable[[FoundJob], Awaitable[T]]) -> T:
     """Run `work` with the job that the words name. Raises SubjectNotFound, ApiError, NotThere."""
 
+    async def work_with_job(client: Client) -> T:
+        return await work(await find_job(client, where, words))
+
+    return with_hub(where, work_with_job)
+
+
+def with_hub(where: HubLogin, work: Callable[[Client], Awaitable[T]]) -> T:
+    """Run `work`, which may write temporary files, with a client of the hub; see `run_to_end`."""
+
     async def run() -> T:
         async with Client(login_to(where), retries=COMMAND_RETRIES) as client:
-            return await work(await find_job(client, where, words))
+            return await work(client)
 
     return run_to_end(run())
 
@@ -212,10 +221,17 @@ async def cluster_of(found: FoundJob, where: JobAccess) -> AsyncIterator[OpenClu
         yield cluster
 
 
+async def job_on(cluster: OpenCluster, found: FoundJob) -> JobThere:
+    """Return a job on its cluster, and show on stderr which rights to it are missing. Raises NotOurs."""
+    there = await read_job(cluster, found.place.job, found.place.workload)
+    for unread in there.unread:
+        note(str(unread))
+    return there
+
+
 async def pods_of(found: FoundJob, cluster: OpenCluster) -> list[Object]:
-    """Return the Pods of a job, by name; at least one. Raises NotThere."""
-    pods = await read_pods(cluster, found.place.job, found.place.workload)
-    if pods:
+    """Return the Pods of a job, by name; at least one. Raises NotThere, NotOurs."""
+    if pods := (await job_on(cluster, found)).pods:
         return pods
     raise no_pods(found.place, cluster.name)
 

@@ -51,8 +51,8 @@ class Kubelet(StandIn):
             yield "job", namespace, name
             return
         pod = self.objects(POD).get((namespace, name))
-        for owner in (pod or {}).get("metadata", {}).get("ownerReferences") or ():
-            yield "job", namespace, str(owner["name"])
+        for job in _jobs_of(pod or {}):
+            yield "job", namespace, job
 
     async def reconcile(self, key: Key) -> None:
         where = (key[1], key[2])
@@ -81,11 +81,7 @@ class Kubelet(StandIn):
 
     def _pods_of(self, job: Name) -> list[Object]:
         pods = [pod for (namespace, _), pod in self.objects(POD).items() if namespace == job[0]]
-        return [
-            pod
-            for pod in pods
-            if any(owner["name"] == job[1] for owner in pod["metadata"].get("ownerReferences") or ())
-        ]
+        return [pod for pod in pods if job[1] in _jobs_of(pod)]
 
     async def _start(self, pod: Object) -> None:
         """Create a Pod that runs at once, with its first lines and an event."""
@@ -148,6 +144,12 @@ class Kubelet(StandIn):
             self._steps[place] = self._steps.get(place, 0) + 1
             self._hub.write_log(*place, f"step {self._steps[place]}")
         self._next_step(where)
+
+
+def _jobs_of(pod: Object) -> list[str]:
+    """Return the names of the Jobs that own a Pod; those of other kinds are not ours."""
+    owners = pod.get("metadata", {}).get("ownerReferences") or ()
+    return [str(owner["name"]) for owner in owners if owner["kind"] == JOB.kind]
 
 
 def _count(job: Object) -> int:

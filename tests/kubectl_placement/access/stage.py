@@ -96,7 +96,7 @@ class JobStage:
             if namespace != "default":
                 there.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             there.apply(copy_of(name, namespace), job_of(name, namespace, count, containers))
-            there.until(lambda: self._phases(there, name), ["Running"] * count)
+            there.until(lambda: self.phases(there, name), ["Running"] * count)
         self.place(name, f"p-{worker}", namespace)
         return self.pods(name, worker)
 
@@ -148,7 +148,7 @@ class JobStage:
         found = [pod for pod in there.list(PODS) if pod["metadata"]["labels"].get("job-name") == name]
         return sorted(found, key=lambda pod: str(pod["metadata"]["name"]))
 
-    def _phases(self, there: Admin, name: str) -> list[str]:
+    def phases(self, there: Admin, name: str) -> list[str]:
         return [pod["status"].get("phase") for pod in self._pods(there, name)]
 
     def write(self, pod: str, *lines: str, worker: str = "a", container: str = "c") -> None:

@@ -1,17 +1,14 @@
 """`logs` as the owner of a job types it: once, and following a job that restarts, moves and ends."""
 
 import json
-import os
 import re
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
+from tests.kubectl_placement.access.following import followed
 from tests.kubectl_placement.access.stage import JobStage
 from tests.support.admin import Admin
 from tests.support.driver import eventually
@@ -176,44 +173,6 @@ def test_a_very_long_line_has_one_prefix(stage: JobStage) -> None:
 
 
 # -- follow
-
-
-class Followed:
-    """The command with `-f`, in a process of its own."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        assert process.stdout
-        self._lines = iter(process.stdout)
-
-    def next(self) -> str:
-        return next(self._lines).rstrip("\n")
-
-    def rest(self) -> list[str]:
-        return [line.rstrip("\n") for line in self._lines]
-
-
-@contextmanager
-def followed(stage: JobStage, *words: str) -> Iterator[Followed]:
-    """Run `logs -f` with stdout and stderr as one."""
-    command = [
-        sys.executable,
-        "-m",
-        "placement_ac",
-        "logs",
-        "-f",
-        *words,
-        "--kubeconfig",
-        str(stage.kubeconfig),
-    ]
-    env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent)}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env
-    ) as process:
-        try:
-            yield Followed(process)
-        finally:
-            process.kill()
 
 
 def ended(process: "subprocess.Popen[str]") -> int:

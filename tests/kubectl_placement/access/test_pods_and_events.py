@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from placement_lab.hub import Hub
 from tests.kubectl_placement.access.stage import JobStage
 from tests.support import commands
 from tests.support.accounts import kubeconfig_of
@@ -60,18 +61,24 @@ def events(stage: JobStage, *words: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def on_hub(stage: JobStage, reason: str, kind: str, name: str, type_: str = "Normal") -> None:
+def on_hub(
+    stage: JobStage, reason: str, kind: str, name: str, type_: str = "Normal", uid: str = ""
+) -> None:
     """Write an event on the hub, as Kueue does."""
+    write_event(stage.hub, reason, kind, name, type_, uid)
+
+
+def write_event(hub: Hub, reason: str, kind: str, name: str, type_: str, uid: str) -> None:
     body = {
         "metadata": {"name": f"{name}.{reason.lower()}"},
-        "involvedObject": {"kind": kind, "name": name, "namespace": "default"},
+        "involvedObject": {"kind": kind, "name": name, "namespace": "default", "uid": uid},
         "type": type_,
         "reason": reason,
         "message": f"{reason} of {name}",
         "lastTimestamp": "2026-11-26T10:00:00Z",
         "count": 3,
     }
-    Client(stage.hub).create("/api/v1/namespaces/default/events", body)
+    Client(hub).create("/api/v1/namespaces/default/events", body)
 
 
 def test_the_events_of_a_job_on_the_hub_and_on_its_cluster(stage: JobStage) -> None:
@@ -88,6 +95,31 @@ def test_the_events_of_a_job_on_the_hub_and_on_its_cluster(stage: JobStage) -> N
     head, first, *_ = words_of(stage.run("events", "train").stdout)
     assert head == ["LAST SEEN", "TYPE", "REASON", "OBJECT", "CLUSTER", "MESSAGE"]
     assert first[1:] == ["Warning", "Suspended", "job/train", "hub", "Suspended of train"]
+
+
+JOB = "/apis/batch/v1/namespaces/default/jobs/train"
+WORKLOAD = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train"
+
+
+def uid_of(hub: Hub, path: str) -> str:
+    return str(Client(hub).get(path)["metadata"]["uid"])
+
+
+def test_the_events_of_an_earlier_job_of_that_name_are_not_shown(stage: JobStage) -> None:
+    [pod] = stage.job()
+    on_hub(stage, "Suspended", "Job", "train", uid="of-the-earlier-one")
+    on_hub(stage, "Pending", "Workload", "job-train", uid="of-the-earlier-one")
+    on_hub(stage, "Started", "Job", "train", uid=uid_of(stage.hub, JOB))
+    on_hub(stage, "QuotaReserved", "Workload", "job-train", uid=uid_of(stage.hub, WORKLOAD))
+    there = stage.fleet.hubs["a"]
+    write_event(there, "BackoffLimitExceeded", "Job", "train", "Warning", "of-the-earlier-one")
+    write_event(there, "SuccessfulCreate", "Job", "train", "Normal", uid_of(there, JOB))
+    assert set(events(stage)) == {
+        ("hub", "Started", "job/train"),
+        ("hub", "QuotaReserved", "workload/job-train"),
+        ("a", "SuccessfulCreate", "job/train"),
+        ("a", "Started", f"pod/{pod}"),
+    }
 
 
 def test_without_a_way_to_the_cluster_the_hubs_events_are_shown(stage: JobStage) -> None:

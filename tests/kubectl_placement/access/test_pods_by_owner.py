@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubectl_placement.access.open import OpenCluster
-from kubectl_placement.access.pods import NotOurs, read_pods
+from kubectl_placement.access.pods import NotOurs, read_job
 from kubectl_placement.access.target import ClusterTarget
 from kubectl_placement.access.ways import Candidate
 from kubectl_placement.jobs.lookup import JobId
@@ -30,7 +30,8 @@ def pods_of(hub: Hub, job: JobId) -> list[str]:
             client = await stack.enter_async_context(Client(login))
             target = ClusterTarget("a", "a", (), ())
             cluster = OpenCluster(target, client, "", Candidate("", login))
-            return [pod["metadata"]["name"] for pod in await read_pods(cluster, job, "wl")]
+            there = await read_job(cluster, job, "wl")
+            return [pod["metadata"]["name"] for pod in there.pods]
 
     return asyncio.run(read())
 

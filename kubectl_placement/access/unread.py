@@ -1,0 +1,65 @@
+"""Objects on a job's cluster that the caller may not read: which right is missing, and what its lack means."""
+
+from dataclasses import dataclass
+
+from kubectl_placement.access.open import OpenCluster
+from kubectl_placement.access.target import FORBIDDEN
+from kubectl_placement.hub.dump import MissingRight, Object
+from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.errors import NotFound, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An object that the caller may not read on a cluster. Its text is for the caller."""
+
+    cluster: str
+    right: MissingRight
+    answer: str
+    """The server's message, which names the user."""
+    effect: str
+    """The consequence, as a clause."""
+
+    def __str__(self) -> str:
+        right = self.right
+        role = f"kubectl create role job-reader --verb={right.verb} --resource={right.kind} -n {right.namespace}"
+        return (
+            f"ask an admin of cluster {self.cluster} for the right to {right} there (check: "
+            f"{right.check_command}; `{role}` and a RoleBinding give it): {self.answer}; {self.effect}"
+        )
+
+
+class ObjectReader:
+    """Reads objects in one namespace of a cluster. `unread`: the first one of each kind that it may not read."""
+
+    def __init__(self, cluster: OpenCluster, namespace: str) -> None:
+        self._cluster, self._namespace = cluster, namespace
+        self.unread: dict[Kind, Unread] = {}
+
+    async def get(self, resource: Resource, name: str, effect: str) -> Object | None:
+        """Return an object; None if there is none, or the caller may not read it: `effect` is what that means.
+
+        Raises ApiError.
+        """
+        try:
+            return await self._cluster.client.get(resource, name, self._namespace)
+        except NotFound:
+            return None
+        except Refused as error:
+            if error.status != FORBIDDEN:
+                raise
+            self._note(MissingRight("get", resource.of, self._namespace, name), error, effect)
+            return None
+
+    async def list(self, resource: Resource, effect: str) -> tuple[Object, ...]:
+        """Return all objects of a kind; none if the caller may not list them. Raises ApiError."""
+        try:
+            return (await self._cluster.client.list(resource, self._namespace)).items
+        except Refused as error:
+            if error.status != FORBIDDEN:
+                raise
+            self._note(MissingRight("list", resource.of, self._namespace), error, effect)
+            return ()
+
+    def _note(self, right: MissingRight, error: Refused, effect: str) -> None:
+        self.unread.setdefault(right.kind, Unread(self._cluster.name, right, error.message, effect))

@@ -1,0 +1,152 @@
+"""`get pods` and `logs` of jobs whose Pods are found through other objects: by owners' labels, over HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+
+from placement_lab.hub import Hub
+from tests.kubectl_placement.access.stage import CONTAINERS, JobStage, copy_of, job_of
+from tests.support.admin import Admin
+from tests.support.crds import plain_crd
+from tests.support.hub_client import Client
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
+
+Object = dict[str, Any]
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATHS = {
+    "RayJob": "/apis/ray.io/v1/namespaces/default/rayjobs",
+    "RayCluster": "/apis/ray.io/v1/namespaces/default/rayclusters",
+    "PyTorchJob": "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs",
+}
+OURS = {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}
+NOW = "2026-11-26T10:00:00Z"
+
+
+def serve(hub: Hub, group: str, *kinds: str) -> None:
+    for kind in kinds:
+        Client(hub).create(CRDS, plain_crd(group, kind))
+
+
+def made(hub: Hub, kind: str, name: str, owner: Object | None = None, **more: Any) -> Object:
+    """Create a job's object, as Kueue or the operator of its kind does; return a reference to it as an owner."""
+    metadata = {"name": name, "labels": more.pop("labels", {}), "ownerReferences": [owner] if owner else []}
+    found = Client(hub).create(PATHS[kind], {"metadata": metadata, "spec": {}} | more)
+    return reference(found)
+
+
+def reference(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    ids = {"name": metadata["name"], "uid": metadata["uid"], "controller": True}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | ids
+
+
+def pod_there(stage: JobStage, name: str, owner: Object, **labels: str) -> None:
+    """Let a Pod of an operator run on worker a, with a line in its log."""
+    running = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {"startedAt": NOW}}}
+    with Admin(stage.workers["a"]) as there:
+        there.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": name,
+                    "namespace": "default",
+                    "labels": labels,
+                    "ownerReferences": [owner],
+                },
+                "spec": {"containers": CONTAINERS, "nodeName": "node-1"},
+                "status": {"phase": "Running", "containerStatuses": [running]},
+            }
+        )
+    stage.write(name, f"this is {name}")
+
+
+def placed(stage: JobStage, kind: str) -> None:
+    """Create the job on the hub with its Workload, which is placed on worker a."""
+    workload = copy_of("train", "default")
+    workload["metadata"] |= {"ownerReferences": [made(stage.hub, kind, "train")], "labels": {}}
+    stage.admin.apply(workload)
+    stage.place("train", "p-a")
+
+
+@pytest.fixture
+def ray_pods(stage: JobStage) -> list[str]:
+    """A RayJob on worker a, and another one beside it; the names of its Pods."""
+    there = stage.fleet.hubs["a"]
+    for hub in (stage.hub, there):
+        serve(hub, "ray.io", "RayJob", "RayCluster")
+    placed(stage, "RayJob")
+    owner = made(there, "RayJob", "train", labels=OURS, status={"rayClusterName": "train-x7k2p"})
+    cluster = made(there, "RayCluster", "train-x7k2p", owner)
+    other = made(there, "RayCluster", "other-abcde")
+    for name in ("head", "worker"):
+        pod_there(stage, f"train-x7k2p-{name}", cluster, **{"ray.io/cluster": "train-x7k2p"})
+        pod_there(stage, f"other-abcde-{name}", other, **{"ray.io/cluster": "other-abcde"})
+    submitter = job_of("train", "default", 1)
+    submitter["metadata"] |= {"labels": {}, "ownerReferences": [owner]}
+    submitter["spec"]["suspend"] = False
+    with Admin(stage.workers["a"]) as admin:
+        admin.apply(submitter)
+        admin.until(lambda: stage.phases(admin, "train"), ["Running"])
+    return sorted(["train-x7k2p-head", "train-x7k2p-worker", *stage.pods("train")])
+
+
+@pytest.fixture
+def torch_pods(stage: JobStage) -> list[str]:
+    """The same for a PyTorchJob."""
+    there = stage.fleet.hubs["a"]
+    for hub in (stage.hub, there):
+        serve(hub, "kubeflow.org", "PyTorchJob")
+    placed(stage, "PyTorchJob")
+    owner, other = made(there, "PyTorchJob", "train", labels=OURS), made(there, "PyTorchJob", "other")
+    for name in ("master-0", "worker-0"):
+        pod_there(stage, f"train-{name}", owner, **{"training.kubeflow.org/job-name": "train"})
+        pod_there(stage, f"other-{name}", other, **{"training.kubeflow.org/job-name": "other"})
+    return ["train-master-0", "train-worker-0"]
+
+
+@pytest.mark.parametrize(
+    ("pods", "word"),
+    [
+        pytest.param("ray_pods", "rayjob.ray.io/train", id="a RayJob: those of its RayCluster and its submitter"),
+        pytest.param("torch_pods", "pytorchjob/train", id="a PyTorchJob: its master and its worker"),
+    ],
+)
+def test_the_pods_of_a_job_and_their_logs_and_no_others(
+    stage: JobStage, request: pytest.FixtureRequest, pods: str, word: str
+) -> None:
+    names: list[str] = request.getfixturevalue(pods)
+    shown = stage.run("get", "pods", word, "-o", "name")
+    assert (shown.stdout.split(), shown.stderr) == ([f"pod/{name}" for name in names], "")
+    done = stage.run("logs", word, "--all-pods")
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    assert [mark for mark, _ in found] == [f"[pod/{name}/c]" for name in names]
+    assert all(name in text for name, (_, text) in zip(names, found, strict=True))
+
+
+def test_the_log_that_is_shown_of_a_pytorchjob_is_that_of_its_first_pod(
+    stage: JobStage, torch_pods: list[str]
+) -> None:
+    done = stage.run("logs", "train")
+    assert done.stderr == f"Found 2 pods, using pod/{torch_pods[0]}\n"
+    assert done.stdout == f"this is {torch_pods[0]}\n"
+
+
+def test_a_rayjob_that_may_not_be_read_shows_the_pods_of_its_submitter_and_says_so(
+    stage: JobStage, ray_pods: list[str]
+) -> None:
+    there = stage.fleet.hubs["a"]
+    admin = Client(there)
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("get list", "", "pods")]})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    subjects = [{"kind": "User", "name": "jane"}]
+    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": subjects})
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][1]["user"] = {"token": there.add_user("jane", groups=[])}
+    stage.kubeconfig.write_text(json.dumps(config))
+    done = stage.run("get", "pods", "train", "-o", "name")
+    assert done.stdout.split() == [f"pod/{name}" for name in ray_pods if not name.startswith("train-x7k2p")]
+    assert "the right to get rayjobs.ray.io in namespace default there" in done.stderr
+    assert done.stderr.endswith("; the Pods of its RayCluster are not found\n")
