@@ -12,7 +12,7 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from placement_ac.config.settings import BadSettings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
 
 VARIABLE: Final = "PLACEMENT_AC_ACCESS_CONFIG"

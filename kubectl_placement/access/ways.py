@@ -29,9 +29,7 @@ from kubectl_placement.access.api_servers import mismatch
 from kubectl_placement.access.no_access import Closed
 from kubectl_placement.access.proxy_server import find_user_server
 from kubectl_placement.access.target import ClusterTarget, rights_text
-from placement_ac.core.api.constants import SECRET
-from placement_ac.core.api.decode import kueue_object
-from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.api.errors import LoginFailed, PlacementAcError
 from placement_ac.core.api.text import joined
 from placement_ac.core.kubeconfig.read import read_profile, split_address
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
@@ -47,7 +45,6 @@ from placement_ac.kube.exec_plugin import (
 )
 from placement_ac.kube.login import Login, NoCredentials
 from placement_ac.kube.proxies import is_loopback
-from placement_ac.workers.connector import WorkerConnector, WorkerError, source_of
 
 KUBECONFIG: Final = "kubeconfig"
 PROXY: Final = "cluster-proxy"
@@ -282,16 +279,17 @@ async def as_hub(search: Search) -> AsyncIterator[Candidate | Closed]:
     if search.target.cluster_object is None:
         yield Closed(AS_HUB, "get the right to read its MultiKueueCluster", "its credentials are unknown")
         return
-    connector = WorkerConnector(search.hub, SECRET.at("v1"), search.options.kueue_namespace)
-    deadline = connector.deadline()
+    # Imported by those who ask for it: it takes as long as all the rest, and a third of the memory.
+    from kubectl_placement.access.kueue_login import kueue_login  # noqa: PLC0415
+
     try:
-        source = source_of(kueue_object(search.target.cluster_object))
-        credential = await connector.get_credential(source, deadline)
-        login = (await connector.login(credential, deadline)).login
-    except WorkerError as error:
+        described_as, login = await kueue_login(
+            search.hub, search.target.cluster_object, search.options.kueue_namespace
+        )
+    except PlacementAcError as error:
         yield Closed(AS_HUB, "get the right to its Secret", str(error))
         return
-    yield Candidate(f"Kueue's credentials ({credential.described_as})", login)
+    yield Candidate(f"Kueue's credentials ({described_as})", login)
 
 
 WAYS: Final[tuple[Way, ...]] = (contexts, cluster_proxy, configured, as_hub)

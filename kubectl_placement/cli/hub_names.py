@@ -5,7 +5,7 @@ from typing import Any, Final
 import click
 
 from kubectl_placement.explain.subject import KINDS, TYPE_NAMES, UNTYPED
-from kubectl_placement.hub.kinds import names_of_kind
+from kubectl_placement.hub.kind_names import names_of_kind
 from placement_ac.cli.names import check_names, names_in, starting, words_before
 from placement_ac.core.api.constants import ADMISSION_CHECK
 from placement_ac.core.api.text import did_you_mean

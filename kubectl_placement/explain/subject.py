@@ -7,7 +7,7 @@ from typing import Final, Literal
 from kubectl_placement.explain.steps import PlacementView
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import names_of_kind
+from kubectl_placement.hub.kind_names import names_of_kind
 from kubectl_placement.jobs.lookup import SubjectNotFound
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,

@@ -15,7 +15,8 @@ from typing import Any, Final
 from kubectl_placement.hub.dump import Dump, Object
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.published import read_published
-from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     ANNOTATION_SETTINGS,
     CONFIG_MAP,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Object, condition_of
-from kubectl_placement.hub.kinds import names_of_kind
+from kubectl_placement.hub.kind_names import names_of_kind
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.fields import Obj, get_list, get_str, key_of

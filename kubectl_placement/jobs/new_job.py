@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kubectl_placement.hub.dump import Object, kind_of
+from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.podsets import admission, job_podset, not_covered

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Object, kind_of
+from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Object
+from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.kinds import DECISION_KINDS, QUEUE_KINDS
 from kubectl_placement.plan.validity import schema_of, validity
 from placement_ac.core.api import decode

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from kubectl_placement.hub.dump import Dump, Object, kind_of
+from kubectl_placement.hub.dump import Dump, Object
+from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.hub_view import Changes, HubView
 from kubectl_placement.jobs.new_job import NewJob, is_job, new_job
 from kubectl_placement.plan import plan_report

@@ -14,10 +14,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
-from kubectl_placement.hub.dump import Dump, InvalidManifest, Object, dump_of, kind_of
+from kubectl_placement.hub.dump import Dump, InvalidManifest, Object
+from kubectl_placement.hub.dump_files import dump_of, kind_of
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.fields import Obj
-from placement_ac.core.api.schemas import ApiModel, validate
+from placement_ac.core.api.shapes import ApiModel, validate
 from placement_ac.core.safe_yaml import TOO_MANY_ALIASES, VALUES_PER_CHARACTER, NotYaml, load_documents
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")

@@ -21,7 +21,7 @@ from kubectl_placement.status.model import CheckStatus
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE
 from placement_ac.core.api.decode import kueue_object, scores
 from placement_ac.core.api.decode import placement as parsed
-from placement_ac.core.api.schemas import ApiModel
+from placement_ac.core.api.shapes import ApiModel
 from placement_ac.core.decisions.ocm import score_of
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-from pydantic import TypeAdapter, ValidationError
 
-from placement_ac.config.settings import Seconds
+from placement_ac.core.api.durations import parse_seconds
 from placement_ac.core.api.printable import one_line
 from placement_ac.kube.client import COMMAND_RETRIES, Client
 from placement_ac.kube.login import Login
@@ -49,10 +48,10 @@ def option_group(
 
 def duration(value: str) -> timedelta:
     """Return the value of an option: the `type` of such options. Raises BadParameter."""
-    try:
-        return timedelta(seconds=TypeAdapter(Seconds).validate_python(value))
-    except (ValidationError, OverflowError):
-        raise click.BadParameter("use a duration like 90s, 5m or 1h30m") from None
+    seconds = parse_seconds(value)
+    if seconds is None or not 0 <= seconds <= timedelta.max.total_seconds():
+        raise click.BadParameter("use a duration like 90s, 5m or 1h30m")
+    return timedelta(seconds=seconds)
 
 
 FILE: Final = click.Path(dir_okay=False, path_type=Path)

@@ -13,7 +13,6 @@ import click
 from placement_ac.cli.documents import aligned
 from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
 from placement_ac.config.settings import (
-    BadSettings,
     File,
     Settings,
     default_of,
@@ -21,6 +20,7 @@ from placement_ac.config.settings import (
     setting_as_flag,
     setting_text,
 )
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.observability import logs

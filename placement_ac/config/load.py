@@ -16,7 +16,8 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-from placement_ac.config.settings import PATTERN_HELP, BadSettings, Settings, is_list
+from placement_ac.config.settings import PATTERN_HELP, Settings, is_list
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.dispatch.plugins import Plugins
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from placement_ac.config.dispatch_plugins import PluginProblems, installed_plugins
-from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTERS_MAX,

@@ -30,8 +30,7 @@ from placement_ac.core.api.constants import (
     ProvisionMode,
     RemovalPolicy,
 )
-from placement_ac.core.api.durations import DURATION_FORM, UNITS, parse_duration
-from placement_ac.core.api.errors import UnusableArgument
+from placement_ac.core.api.durations import DURATION_FORM, UNITS, parse_seconds
 from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.dispatch.profiles import RANKED, parse_profile
@@ -72,20 +71,13 @@ _SHORTER_THAN: Final = {
 T = TypeVar("T")
 
 
-class BadSettings(UnusableArgument):
-    """A setting is unknown or has an impossible value; the message names it and says what is possible."""
-
-
 def _seconds(value: object) -> object:
     """Read a duration as Go writes it (`90s`, `1m30s`, `5m`); a bare number is of seconds."""
     if not isinstance(value, str):
         return value
-    if (seconds := parse_duration(value)) is not None:
-        return seconds
-    try:
-        return float(value.encode("ascii"))  # Python knows digits of other scripts as well
-    except ValueError:
-        raise PydanticCustomError("duration", DURATION_FORM) from None
+    if (seconds := parse_seconds(value)) is None:
+        raise PydanticCustomError("duration", DURATION_FORM)
+    return seconds
 
 
 def _share(value: object) -> object:

@@ -26,7 +26,7 @@ import orjson
 from pydantic import AwareDatetime, Field, ValidationError
 
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.api.schemas import ApiModel
+from placement_ac.core.api.shapes import ApiModel
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 InteractiveMode = Literal["", "Never", "IfAvailable", "Always"]

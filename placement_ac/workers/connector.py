@@ -20,7 +20,7 @@ from cachetools import TLRUCache, TTLCache
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Resource
 from placement_ac.core.api.errors import ApiError, LoginFailed, NotFound, PlacementAcError, TooLarge
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.api.schemas import validate
+from placement_ac.core.api.shapes import validate
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.read import read_kubeconfig, read_profile
 from placement_ac.core.kubeconfig.servers import endpoints, server_problem

@@ -16,8 +16,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from placement_ac.config.settings import BadSettings
-from placement_ac.core.api.schemas import ApiModel, ListOf
+from placement_ac.core.api.errors import BadSettings
+from placement_ac.core.api.shapes import ApiModel, ListOf
 from placement_ac.core.kubeconfig.servers import AllowedServers, is_suffix
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.core.safe_yaml import NotYaml, load_yaml

@@ -6,7 +6,8 @@ from typing import Any
 from kubectl_placement.explain.explanations import CheckExplanation, ClusterExplanation, explain_check
 from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.explain.subject import find_check
-from kubectl_placement.hub.dump import Dump, dump_of
+from kubectl_placement.hub.dump import Dump
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
+from kubectl_placement.hub.dump import Dump, MissingRight
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.readers.manifests import metadata_problem
 from kubectl_placement.status.check_status import check_statuses

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
-from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
+from kubectl_placement.hub.dump import Dump, MissingRight
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.config.settings import Settings

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_placement.hub.dump import LAST_APPLIED, dump_of
+from kubectl_placement.hub.dump import LAST_APPLIED
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.kinds import ALL_KINDS, CRD
 from kubectl_placement.hub.redact import shared_objects
 from kubectl_placement.scheduling.engine import DISABLE_ANNOTATION

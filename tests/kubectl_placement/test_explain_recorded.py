@@ -14,7 +14,7 @@ import pytest
 
 from kubectl_placement.explain.explanations import explain_cluster, explain_placement
 from kubectl_placement.explain.steps import PlacementView, StepName
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from tests.kubectl_placement.scheduling.test_recorded import NOW, PARTS, recorded

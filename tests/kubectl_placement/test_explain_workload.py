@@ -9,7 +9,7 @@ from rich.console import Console
 
 from kubectl_placement.cli.explain_workload import workload_texts
 from kubectl_placement.explain.workload import WorkloadExplanation, explain_workload
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.new_job import new_job
 from placement_ac.config.settings import Settings

@@ -9,10 +9,12 @@ import pytest
 import yaml
 
 from kubectl_placement.hub.controller_settings import find_settings
-from kubectl_placement.hub.dump import Dump, InvalidManifest, MissingRight, dump_of
+from kubectl_placement.hub.dump import Dump, InvalidManifest, MissingRight
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.readers.manifests import MAX_LEVELS, read_manifests
-from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,

@@ -11,7 +11,7 @@ import pytest
 
 from bench.scene import fleet
 from kubectl_placement.cli.ui_feed import KINDS
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.ui.live_status import LiveStatus

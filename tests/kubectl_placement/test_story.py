@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.story.lines import Wanted, job_lines
 from kubectl_placement.story.model import JobStory, QueuePosition

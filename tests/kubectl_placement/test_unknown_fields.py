@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.hub.dump import Dump, dump_of
+from kubectl_placement.hub.dump import Dump
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.plan.unknown_fields import spec_defaults, unknown_fields
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
 from tests.support.builders import placement

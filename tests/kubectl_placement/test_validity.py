@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.hub.dump import InvalidManifest, dump_of
+from kubectl_placement.hub.dump import InvalidManifest
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.plan.validity import Validity, schema_of, validity
 from kubectl_placement.plan.what_if import what_if
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, Resource

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kubectl_placement.hub.dump import Dump, dump_of
+from kubectl_placement.hub.dump import Dump
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.plan.plan_report import PlacementPlan, PlanReport
 from kubectl_placement.plan.reschedule import decisions_as_changes

@@ -51,7 +51,7 @@ from placement_ac.core.api.job_spec import job_spec, owner_of
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.quantities import milli
-from placement_ac.core.api.schemas import validate
+from placement_ac.core.api.shapes import validate
 from placement_ac.core.kubeconfig.read import read_kubeconfig
 from placement_ac.core.kubeconfig.servers import endpoints
 from placement_ac.core.kubeconfig.source import Unusable, UsableByKueueOnly

@@ -17,3 +17,13 @@ def parse_duration(text: str) -> float | None:
     if not _DURATION.fullmatch(text):
         return None
     return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def parse_seconds(text: str) -> float | None:
+    """Return the seconds of a duration, or of a bare number; None: it is neither."""
+    if (seconds := parse_duration(text)) is not None:
+        return seconds
+    try:
+        return float(text.encode("ascii"))  # Python knows digits of other scripts as well
+    except ValueError:
+        return None

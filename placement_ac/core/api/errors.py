@@ -15,6 +15,10 @@ class UnusableArgument(PlacementAcError):
     """A value that the caller has given cannot be used; the message names it."""
 
 
+class BadSettings(UnusableArgument):
+    """A setting is unknown or has an impossible value; the message names it and says what is possible."""
+
+
 class ApiError(PlacementAcError):
     """The API server answered with an error, or did not answer.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from placement_ac.core.api.fields import Obj, get_str
-from placement_ac.core.api.schemas import SlottedModel
+from placement_ac.core.api.shapes import SlottedModel
 
 ANNOTATION: Final = "placement-ac.open-cluster-management.io/event"
 SIZE_MAX: Final = 32_768

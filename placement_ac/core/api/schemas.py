@@ -1,44 +1,16 @@
 """
 The shapes of API objects in JSON: pydantic models with the fields that are used.
 
-No I/O, no clock. `validate` returns the problem of a shape that does not fit; it never raises.
+No I/O, no clock.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import AwareDatetime, BeforeValidator, Field
 
-from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.quantities import milli
-
-T = TypeVar("T")
-W = TypeVar("W", bound="ApiModel")
-
-
-def _none_is_empty(value: object) -> object:
-    return () if value is None else value
-
-
-ListOf = Annotated[tuple[T, ...], BeforeValidator(_none_is_empty)]
-"""A list on the wire; `null` and absence mean empty, as Go writes them."""
-
-
-_CONFIG: Final = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
-
-
-class ApiModel(BaseModel):
-    """The base of all wire shapes: frozen, camelCase on the wire, unknown fields ignored."""
-
-    model_config = _CONFIG
-
-
-class SlottedModel:
-    """The base of wire shapes that are kept as part of others: one takes 60 bytes, an ApiModel 490."""
-
-    __slots__ = ()
-    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
+from placement_ac.core.api.shapes import ApiModel, ListOf, SlottedModel
 
 
 class Condition(ApiModel):
@@ -290,16 +262,3 @@ class LocalQueueSpec(ApiModel):
 
     cluster_queue: str = ""
     stop_policy: str | None = None
-
-
-def validate(shape: type[W], raw: Obj, field: str) -> tuple[W | None, str]:
-    """Return the shape of `raw[field]`, or None and the problem with it."""
-    try:
-        return shape.model_validate(raw.get(field) or {}), ""
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in (field, *first["loc"]))
-        why = (
-            first["msg"].removeprefix("Value error, ").replace("tuple", "list")
-        )  # Kubernetes calls it a list
-        return None, f"{where}: {why}"

@@ -24,7 +24,8 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.decode import created_at, meta_of
 from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import AddOnPrioritizer, Placement, Scores
-from placement_ac.core.api.schemas import ApiModel, Condition, ListOf, validate
+from placement_ac.core.api.schemas import Condition
+from placement_ac.core.api.shapes import ApiModel, ListOf, validate
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions.source import (
     DecidedCluster,

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from placement_ac.core.api.constants import SETTLE_SECONDS, Kind
 from placement_ac.core.api.fields import Obj
 from placement_ac.core.api.objects import Meta, Placement, Scores
-from placement_ac.core.api.schemas import SlottedModel
+from placement_ac.core.api.shapes import SlottedModel
 
 ScoreTable = Mapping[tuple[str, str], Scores]
 """(cluster, AddOnPlacementScore name) → its scores."""

@@ -10,14 +10,8 @@ from typing import Final, NamedTuple, TypeVar
 
 from placement_ac.core.api.fields import Obj, name_of, namespace_of
 from placement_ac.core.api.printable import one_line
-from placement_ac.core.api.schemas import (
-    ApiModel,
-    ClusterQueueSpec,
-    ClusterQueueStatus,
-    Conditions,
-    LocalQueueSpec,
-    validate,
-)
+from placement_ac.core.api.schemas import ClusterQueueSpec, ClusterQueueStatus, Conditions, LocalQueueSpec
+from placement_ac.core.api.shapes import ApiModel, validate
 from placement_ac.core.api.text import shortened
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, JobNeeds
 

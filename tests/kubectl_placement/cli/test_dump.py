@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_placement.hub.dump import LAST_APPLIED, dump_of
+from kubectl_placement.hub.dump import LAST_APPLIED
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact import shared_objects
 from placement_ac.core.api import decode

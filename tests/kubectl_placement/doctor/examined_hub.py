@@ -8,7 +8,8 @@ from kubectl_placement.doctor.finding import Finding, Level
 from kubectl_placement.doctor.hub_rules import examine_hub
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.hub.controller_settings import find_settings
-from kubectl_placement.hub.dump import Dump, dump_of
+from kubectl_placement.hub.dump import Dump
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.core.api.constants import JOB

@@ -14,7 +14,7 @@ from kubectl_placement.doctor.worker_inspection import (
     WorkerInspection,
     WorkerTarget,
 )
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE

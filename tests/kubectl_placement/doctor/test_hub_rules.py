@@ -16,7 +16,8 @@ from kubectl_placement.doctor import fleet_rules, worker_rules
 from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
 from kubectl_placement.doctor.kueue import ORDER_GATE, REUSE_LIMITS_GATE
-from kubectl_placement.hub.dump import MissingRight, dump_of
+from kubectl_placement.hub.dump import MissingRight
+from kubectl_placement.hub.dump_files import dump_of
 from placement_ac.core.api.constants import JOB, SECRET
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
 from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA

@@ -12,7 +12,8 @@ import pytest
 from kubectl_placement.cli.doctor import KINDS
 from kubectl_placement.doctor.finding import Finding, Level
 from kubectl_placement.doctor.hub_rules import RULES
-from kubectl_placement.hub.dump import Dump, MissingRight, dump_of
+from kubectl_placement.hub.dump import Dump, MissingRight
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.kinds import ALL_KINDS
 from placement_ac.core.api.constants import JOB, Kind
 from placement_ac.core.api.constants import LEASE as LEASE_KIND

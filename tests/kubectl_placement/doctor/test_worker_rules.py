@@ -19,7 +19,8 @@ from kubectl_placement.doctor.worker_inspection import (
     worker_targets,
 )
 from kubectl_placement.doctor.worker_rules import examine_workers
-from kubectl_placement.hub.dump import Dump, MissingRight, Object, dump_of
+from kubectl_placement.hub.dump import Dump, MissingRight, Object
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import CRD, RESOURCE_FLAVOR, TOPOLOGY
 from placement_ac.config.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 
 from placement_ac.config.dispatch_plugins import installed_plugins
 from placement_ac.config.load import load
-from placement_ac.config.settings import BadSettings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.dispatch.profiles import ProfileError, parse_profile
 from tests.support.jobs_to_dispatch import cluster, job

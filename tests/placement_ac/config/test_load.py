@@ -8,7 +8,8 @@ import pytest
 
 from placement_ac.cli.run import shown
 from placement_ac.config.load import flag_name, load
-from placement_ac.config.settings import BadSettings, Settings
+from placement_ac.config.settings import Settings
+from placement_ac.core.api.errors import BadSettings
 from tests.support import commands
 
 

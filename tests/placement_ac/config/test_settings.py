@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from placement_ac.config.load import load
 from placement_ac.config.policy import placement_policy
-from placement_ac.config.settings import BadSettings, Settings, default_of, setting_as_flag
+from placement_ac.config.settings import Settings, default_of, setting_as_flag
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.inputs.rights import FRAMEWORKS, parse_external
 
 KNOWN = ", ".join(f"PLACEMENT_AC_{name.upper()}" for name in Settings.model_fields)

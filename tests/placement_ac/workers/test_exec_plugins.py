@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_ac.config.settings import BadSettings
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.kubeconfig.source import Unusable
 from placement_ac.kube.exec_plugin import MAX_OUTPUT_BYTES, ExecCredentials
 from placement_ac.workers.exec_plugins import (
