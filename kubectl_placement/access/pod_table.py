@@ -15,8 +15,8 @@ from placement_ac.core.api.fields import (
 )
 
 
-class PodRow(NamedTuple):
-    """One Pod; times are None if they are unknown."""
+class PodColumns(NamedTuple):
+    """The cells of one Pod; times are None if they are unknown."""
 
     name: str
     ready: str
@@ -28,13 +28,13 @@ class PodRow(NamedTuple):
     node: str
 
 
-def pod_row(pod: Object) -> PodRow:
+def pod_columns(pod: Object) -> PodColumns:
     """Return the columns of a Pod."""
     containers = get_list(pod, "spec", "containers")
     statuses = get_list(pod, "status", "containerStatuses")
     ready = sum(status.get("ready") is True for status in statuses)
     ends = [get_time(status, "lastState", "terminated", "finishedAt") for status in statuses]
-    return PodRow(
+    return PodColumns(
         name_of(pod),
         f"{ready}/{len(containers)}",
         _status(pod),

@@ -23,6 +23,7 @@ from kubectl_placement.cli.job_access import (
     JobAccess,
     JobCommand,
     cluster_of,
+    job_argument,
     job_on,
     job_options,
     note,
@@ -39,7 +40,7 @@ UNKNOWN: Final = "<unknown>"
 
 
 @click.command("events", cls=JobCommand, epilog="Example:  placement-ac events train")
-@click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
+@job_argument()
 @click.option("--types", default="", metavar="TYPE,…", help="Only Normal, or only Warning.  [default: all]")
 @job_options
 @output("json", "yaml")
@@ -48,8 +49,6 @@ def command(job: tuple[str, ...], types: str, where: JobAccess, form: Form) -> N
 
     A part that you may not read is left out, and a line on stderr says so.
     """
-    if len(job) > 2:
-        raise click.UsageError("give the job as NAME, TYPE/NAME or TYPE NAME")
     wanted = {name.strip().capitalize() for name in types.split(",") if name.strip()}
     if strange := wanted - {"Normal", "Warning"}:
         raise click.UsageError(f"use --types Normal or Warning: there is no {', '.join(sorted(strange))}")

@@ -11,6 +11,7 @@ from kubectl_placement.cli.job_access import (
     JobAccess,
     JobCommand,
     cluster_of,
+    job_argument,
     job_options,
     note,
     pods_of,
@@ -32,7 +33,7 @@ class ExecCommand(JobCommand):
 
 
 @click.command("exec", cls=ExecCommand, epilog="Example:  placement-ac exec -it train -- nvidia-smi")
-@click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME -- COMMAND [ARGS…]")
+@job_argument(metavar="[TYPE] NAME -- COMMAND [ARGS…]", hint=", and the command behind --")
 @click.option("-c", "--container", default="", metavar="NAME", help="The container.  [default: as with logs]")
 @click.option("-i", "--stdin", is_flag=True, help="Pass stdin to the command.")
 @click.option("-t", "--tty", is_flag=True, help="Give it a terminal.")
@@ -53,8 +54,6 @@ def command(
     Exit code: that of kubectl, which is that of the command.
     """
     wanted = ctx.meta[BEHIND]
-    if len(job) > 2:
-        raise click.UsageError("give the job as NAME, TYPE/NAME or TYPE NAME, and the command behind --")
     if not wanted:
         raise click.UsageError("you must specify at least one command for the container, behind --")
 

@@ -8,12 +8,13 @@ import click
 from rich.console import RenderableType
 
 from kubectl_placement.access.open import PODS
-from kubectl_placement.access.pod_table import PodRow, pod_row
+from kubectl_placement.access.pod_table import PodColumns, pod_columns
 from kubectl_placement.cli.job_access import (
     FoundJob,
     JobAccess,
     JobCommand,
     cluster_of,
+    job_argument,
     job_on,
     job_options,
     note,
@@ -30,7 +31,7 @@ UNKNOWN: Final = "<unknown>"
 
 @click.command("get", cls=JobCommand, epilog="Example:  placement-ac get pods train")
 @click.argument("type_", metavar="pods", type=click.Choice(TYPES, case_sensitive=False))
-@click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
+@job_argument()
 @job_options
 @output("wide", "json", "yaml", "name")
 def command(type_: str, job: tuple[str, ...], where: JobAccess, form: Form) -> None:  # noqa: ARG001  pods alone
@@ -38,8 +39,6 @@ def command(type_: str, job: tuple[str, ...], where: JobAccess, form: Form) -> N
 
     NAME is that of the job or of its Workload; TYPE as with kubectl: job, jobset, pytorchjob.kubeflow.org.
     """
-    if len(job) > 2:
-        raise click.UsageError("give the job as NAME, TYPE/NAME or TYPE NAME")
 
     async def read(found: FoundJob) -> tuple[list[Object], str, str]:
         async with cluster_of(found, where) as cluster:
@@ -68,13 +67,13 @@ def _table(pods: list[Object], cluster: str, wide: bool) -> Iterator[RenderableT
     table = plain_table(
         "NAME", "READY", "STATUS", "RESTARTS", "AGE", *(("IP", "NODE") if wide else ()), "CLUSTER"
     )
-    for row in map(pod_row, pods):
+    for row in map(pod_columns, pods):
         cells = (row.name, row.ready, row.status, _restarts(row, now), _age(row.created, now))
         table.add_row(*map(safe_text, (*cells, *((row.ip, row.node) if wide else ()), cluster)))
     yield table
 
 
-def _restarts(row: PodRow, now: datetime) -> str:
+def _restarts(row: PodColumns, now: datetime) -> str:
     ago = f" ({_age(row.restarted, now)} ago)" if row.restarts and row.restarted else ""
     return f"{row.restarts}{ago}"
 

@@ -9,7 +9,7 @@ import click
 from rich.console import RenderableType
 
 from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
-from kubectl_placement.cli.job_access import with_hub
+from kubectl_placement.cli.job_access import job_argument, with_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
     JobSource,
@@ -47,7 +47,7 @@ OTHERS_UNSEEN: Final = StartReport(None, None, "you may not list the Workloads o
 
 
 @click.command("job", cls=ReadCommand, epilog="Example:  placement-ac job my-training -n team-a")
-@click.argument("words", nargs=-1, required=True, metavar="[TYPE] NAME")
+@job_argument("words")
 @story_options
 @quota_options
 @output("wide", "json", "yaml")
@@ -65,8 +65,6 @@ def command(
     does; with --workers the quota of the workers counts, and a line says when it is expected to start. The
     right to list Workloads in its namespace is enough; what else cannot be seen is named.
     """
-    if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
-        raise click.UsageError(f"name one job, as TYPE NAME: {' '.join(words)}")
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
     require_hub(where, wanted)

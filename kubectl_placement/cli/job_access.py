@@ -85,6 +85,19 @@ class JobAccess(HubLogin):
         )
 
 
+def job_argument(
+    name: str = "job", metavar: str = "[TYPE] NAME", hint: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the argument with the words that name a job; `hint`: behind an error."""
+
+    def checked(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+        if len(words) > 2:  # noqa: PLR2004, RUF100  # TYPE NAME
+            raise click.UsageError(f"give the job as NAME, TYPE/NAME or TYPE NAME{hint}")
+        return words
+
+    return click.argument(name, nargs=-1, required=True, metavar=metavar, callback=checked)
+
+
 WAY_OPTIONS: Final = (
     click.Option(
         ["--cluster-proxy"],

@@ -18,6 +18,7 @@ from kubectl_placement.cli.job_access import (
     JobAccess,
     JobCommand,
     cluster_of,
+    job_argument,
     job_options,
     no_cluster,
     no_pods,
@@ -63,7 +64,7 @@ def _seconds(value: str) -> int:
     cls=JobCommand,
     epilog="Example:  placement-ac logs pytorchjob/train --all-pods -f",
 )
-@click.argument("job", nargs=-1, required=True, metavar="[TYPE] NAME")
+@job_argument()
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job ends, also on another cluster.")
 @click.option("-c", "--container", default="", metavar="NAME", help="The container.")
 @click.option("--all-containers", is_flag=True, help="Of all containers.")
@@ -107,7 +108,6 @@ def command(
     job.
     """
     for problem, is_so in (
-        ("give the job as NAME, TYPE/NAME or TYPE NAME", len(job) > 2),
         ("at most one of `sinceTime` or `sinceSeconds` may be specified", since and since_time),
         ("--tail must be greater than or equal to -1", tail < -1),
         ("--limit-bytes must be greater than 0", limit_bytes < 0),

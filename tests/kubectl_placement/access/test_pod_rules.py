@@ -11,7 +11,7 @@ from kubectl_placement.access.api_servers import ApiServer, mismatch, servers_of
 from kubectl_placement.access.log_query import BLOCK_BYTES, LineSplitter, LogQuery, StampedLines
 from kubectl_placement.access.pod_choice import NoSuchContainer, chosen_container, containers_of, first_pod
 from kubectl_placement.access.pod_selectors import copy_problem, is_of_another, selectors
-from kubectl_placement.access.pod_table import pod_row
+from kubectl_placement.access.pod_table import pod_columns
 from kubectl_placement.jobs.lookup import JobId
 from placement_ac.core.kubeconfig.source import ClusterAccess
 
@@ -152,7 +152,7 @@ def test_the_container_that_is_meant() -> None:
 def test_a_malformed_pod_does_not_crash(broken: Raw) -> None:
     assert containers_of(broken) == []
     assert first_pod([broken]) is broken
-    assert pod_row(broken).ready == "0/0"
+    assert pod_columns(broken).ready == "0/0"
     with pytest.raises(NoSuchContainer):
         chosen_container(broken, "")
 
@@ -209,12 +209,12 @@ def state(**of: Any) -> Raw:
     ],
 )
 def test_the_status_that_kubectl_shows(raw: Raw, expected: str) -> None:
-    assert pod_row(raw).status == expected
+    assert pod_columns(raw).status == expected
 
 
 def test_the_restarts_of_a_pod() -> None:
     ended = {"terminated": {"finishedAt": "2026-01-01T00:00:00Z"}}
-    row = pod_row(
+    row = pod_columns(
         {"status": {"containerStatuses": [{"restartCount": 2, "lastState": ended}, {"restartCount": 1}]}}
     )
     assert (row.restarts, row.restarted) == (3, datetime(2026, 1, 1, tzinfo=UTC))
