@@ -1,8 +1,10 @@
 """`logs` as the owner of a job types it: once, and following a job that restarts, moves and ends."""
 
 import json
+import os
 import re
 import subprocess
+import sys
 import time
 
 import pytest
@@ -170,6 +172,28 @@ def test_a_very_long_line_has_one_prefix(stage: JobStage) -> None:
     stage.write(pod, "x" * 1_000_000)
     done = stage.run("logs", "train", "--tail", "1", "--prefix")
     assert done.stdout == f"[pod/{pod}/c] " + "x" * 1_000_000 + "\n"
+
+
+def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
+    [pod] = stage.job()
+    unneeded = {
+        "celpy",
+        "kopf",
+        "kubectl_placement.access.kueue_login",
+        "kubectl_placement.hub.kinds",
+        "placement_ac.config.settings",
+        "placement_ac.core.api.schemas",
+        "placement_ac.core.dispatch.plugins",
+    }
+    code = f"""
+import sys
+from placement_ac.cli.main import main
+main(["logs", "train", "--since", "1h", "--kubeconfig", {str(stage.kubeconfig)!r}], standalone_mode=False)
+sys.exit(" ".join({unneeded} & {{*sys.modules}}))
+"""
+    env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent)}
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, env=env)
+    assert (run.stdout, run.stderr.strip()) == (f"{pod} has started on node-1\n", "")
 
 
 # -- follow
