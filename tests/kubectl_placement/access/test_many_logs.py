@@ -23,33 +23,45 @@ def stage(tmp_path: Path) -> Iterator[JobStage]:
         yield opened
 
 
-def logs(stage: JobStage, *words: str) -> tuple[int, int, int]:
-    """Run `logs` in a process of its own; return its lines, their bytes, and its memory at most in MB."""
+def logs(stage: JobStage, *words: str, wanted: int) -> tuple[int, int]:
+    """Run `logs` in a process of its own until so many lines have come; return their bytes, and its memory at most.
+
+    Unit of the memory: MB.
+    """
     command = [sys.executable, "-m", "placement_ac", "logs", *words, "--kubeconfig", str(stage.kubeconfig)]
     env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent)}
-    lines = size = 0
+    size = memory = 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout
-        for line in process.stdout:
-            lines, size = lines + 1, size + len(line)
-            if lines % 1000 == 1:
-                memory = memory_of(process.pid)
-    return lines, size, memory
+        for number, line in enumerate(process.stdout, 1):
+            size += len(line)
+            if number % 1000 == 1:
+                memory = memory_of(process.pid) or memory
+            if number == wanted:
+                break
+        assert number == wanted
+        process.kill()
+    return size, memory
 
 
 def memory_of(pid: int) -> int:
-    """Return the most memory that a process has had, in MB."""
-    [line] = [one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmHWM")]
-    return int(line.split()[1]) // 1024
+    """Return the most memory that a process has had, in MB; 0: it has ended."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), 0)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_the_logs_of_100_pods_take_no_more_memory_than_their_connections(stage: JobStage) -> None:
+@pytest.mark.parametrize(
+    "follow",
+    [pytest.param([], id="printed once"), pytest.param(["-f"], id="followed at the same time")],
+)
+def test_the_logs_of_100_pods_take_no_more_memory_than_their_connections(
+    stage: JobStage, follow: list[str]
+) -> None:
     pods = stage.job(count=PODS)
     for pod in pods:
         stage.write(pod, *[TEXT] * LINES)
-    _, _, alone = logs(stage, "train")
-    lines, size, memory = logs(stage, "train", "--all-pods")
-    assert lines == PODS * (LINES + 1)
+    _, alone = logs(stage, "train", *follow, wanted=LINES + 1)
+    size, memory = logs(stage, "train", "--all-pods", *follow, wanted=PODS * (LINES + 1))
     assert size > 20 * MEGABYTE
     assert memory - alone <= 50
