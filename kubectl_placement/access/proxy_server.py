@@ -56,7 +56,7 @@ def _unknown(inside: str, unread: Sequence[MissingRight]) -> Closed:
 async def _get(
     hub: Client, resource: Resource | None, namespace: str, unread: list[MissingRight]
 ) -> Object | None:
-    """Return the object of that kind; None if there is none, or it cannot be read: then the right is added."""
+    """Return the object of that kind; None: there is none, or the right to it is missing, and is added."""
     if resource is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Objects on a job's cluster that the caller may not read: which right is missing, and what its lack means."""
+"""Objects on a job's cluster that the caller may not read: which right is missing, and the consequence."""
 
 from dataclasses import dataclass
 
@@ -22,22 +22,23 @@ class Unread:
 
     def __str__(self) -> str:
         right = self.right
-        role = f"kubectl create role job-reader --verb={right.verb} --resource={right.kind} -n {right.namespace}"
+        role = f"--verb={right.verb} --resource={right.kind} -n {right.namespace}"
         return (
             f"ask an admin of cluster {self.cluster} for the right to {right} there (check: "
-            f"{right.check_command}; `{role}` and a RoleBinding give it): {self.answer}; {self.effect}"
+            f"{right.check_command}; `kubectl create role job-reader {role}` and a RoleBinding give it): "
+            f"{self.answer}; {self.effect}"
         )
 
 
 class ObjectReader:
-    """Reads objects in one namespace of a cluster. `unread`: the first one of each kind that it may not read."""
+    """Reads objects in one namespace of a cluster. `unread`: of each kind, the first that it may not read."""
 
     def __init__(self, cluster: OpenCluster, namespace: str) -> None:
         self._cluster, self._namespace = cluster, namespace
         self.unread: dict[Kind, Unread] = {}
 
     async def get(self, resource: Resource, name: str, effect: str) -> Object | None:
-        """Return an object; None if there is none, or the caller may not read it: `effect` is what that means.
+        """Return an object; None: there is none, or the caller may not read it, with this `effect`.
 
         Raises ApiError.
         """

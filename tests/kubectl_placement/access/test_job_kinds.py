@@ -29,7 +29,7 @@ def serve(hub: Hub, group: str, *kinds: str) -> None:
 
 
 def made(hub: Hub, kind: str, name: str, owner: Object | None = None, **more: Any) -> Object:
-    """Create a job's object, as Kueue or the operator of its kind does; return a reference to it as an owner."""
+    """Create an object of a job, as Kueue or its operator does; return a reference to it as an owner."""
     metadata = {"name": name, "labels": more.pop("labels", {}), "ownerReferences": [owner] if owner else []}
     found = Client(hub).create(PATHS[kind], {"metadata": metadata, "spec": {}} | more)
     return reference(found)
@@ -109,7 +109,7 @@ def torch_pods(stage: JobStage) -> list[str]:
 @pytest.mark.parametrize(
     ("pods", "word"),
     [
-        pytest.param("ray_pods", "rayjob.ray.io/train", id="a RayJob: those of its RayCluster and its submitter"),
+        pytest.param("ray_pods", "rayjob.ray.io/train", id="a RayJob: of its RayCluster and its submitter"),
         pytest.param("torch_pods", "pytorchjob/train", id="a PyTorchJob: its master and its worker"),
     ],
 )

@@ -24,9 +24,9 @@ def stage(tmp_path: Path) -> Iterator[JobStage]:
 
 
 def logs(stage: JobStage, *words: str, wanted: int) -> tuple[int, int]:
-    """Run `logs` in a process of its own until so many lines have come; return their bytes, and its memory at most.
+    """Run `logs` in a process of its own until so many lines have come.
 
-    Unit of the memory: MB.
+    Returns their bytes, and the most memory that it had, in MB.
     """
     command = [sys.executable, "-m", "placement_ac", "logs", *words, "--kubeconfig", str(stage.kubeconfig)]
     env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent)}

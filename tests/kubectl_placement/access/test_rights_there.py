@@ -10,16 +10,17 @@ from tests.support.hub_client import Client
 from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
 
 NO_JOB = (
-    "ask an admin of cluster a for the right to get jobs.batch in namespace default there (check: kubectl auth can-i get "
-    "jobs.batch/train -n default; `kubectl create role job-reader --verb=get --resource=jobs.batch -n default` and a "
-    'RoleBinding give it): jobs.batch "train" is forbidden: User "jane" cannot get resource "jobs" in API group "batch" '
-    'in the namespace "default"; Pods of another job of that name are not told apart from its own'
+    "ask an admin of cluster a for the right to get jobs.batch in namespace default there (check: kubectl "
+    "auth can-i get jobs.batch/train -n default; `kubectl create role job-reader --verb=get "
+    "--resource=jobs.batch -n default` and a RoleBinding give it): "
+    'jobs.batch "train" is forbidden: User "jane" cannot get resource "jobs" in API group "batch" in the '
+    'namespace "default"; Pods of another job of that name are not told apart from its own'
 )
 NO_EVENTS = (
-    "ask an admin of cluster a for the right to list events in namespace default there (check: kubectl auth can-i list "
-    "events -n default; `kubectl create role job-reader --verb=list --resource=events -n default` and a RoleBinding give "
-    'it): events is forbidden: User "jane" cannot list resource "events" in API group "" in the namespace "default"; '
-    "the last event of each Pod is unknown"
+    "ask an admin of cluster a for the right to list events in namespace default there (check: kubectl auth "
+    "can-i list events -n default; `kubectl create role job-reader --verb=list --resource=events -n default` "
+    'and a RoleBinding give it): events is forbidden: User "jane" cannot list resource "events" in API group '
+    '"" in the namespace "default"; the last event of each Pod is unknown'
 )
 
 
