@@ -54,13 +54,10 @@ async def open_cluster(
                 if isinstance(found, Closed):
                     tried.append(found)
                     continue
-                client = Client(found.login, timeout=TIMEOUT_SECONDS)
-                await client.__aenter__()
+                client = await stack.enter_async_context(Client(found.login, timeout=TIMEOUT_SECONDS))
                 if (problem := await _problem(client, found, namespace)) is None:
-                    stack.push_async_exit(client)
                     yield OpenCluster(target, client, found.way, found)
                     return
-                await client.__aexit__()
                 tried.append(problem)
     raise NoAccess(target.label, tried)
 
