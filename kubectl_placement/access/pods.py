@@ -73,9 +73,7 @@ def resource_of(job: JobId) -> Resource | None:
 
 async def _by_label(client: Client, namespace: str, by: Iterable[str]) -> Iterable[Object]:
     """Return the Pods with one of these labels, each once."""
-    lists = await asyncio.gather(
-        *(client.list(PODS, namespace, label_selector=selector) for selector in by)
-    )
+    lists = await asyncio.gather(*(client.list(PODS, namespace, label_selector=selector) for selector in by))
     return {key_of(pod): pod for listing in lists for pod in listing.items}.values()
 
 

@@ -17,9 +17,8 @@ from kubectl_placement.cli.job_access import show_message
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import place_of
 from kubectl_placement.story.pods import PodsThere, pods_there
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import EVENT
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.errors import ApiError, BadSettings
 from placement_ac.kube.client import Client
 
 EVENTS: Final = EVENT.at("v1")

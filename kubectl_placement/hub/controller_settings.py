@@ -16,7 +16,6 @@ from kubectl_placement.hub.dump import Dump, Object
 from placement_ac.config.load import PREFIX, LoadedSettings, load
 from placement_ac.config.published import read_published
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     ANNOTATION_SETTINGS,
     CONFIG_MAP,
@@ -26,6 +25,7 @@ from placement_ac.core.api.constants import (
     LEASE,
     MANAGED_BY,
 )
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.plugins import AssumedPlugins

@@ -5,7 +5,6 @@ from typing import Final
 from placement_ac.core.api.constants import (
     ACCOUNT,
     ADDON,
-    ADMISSION_CHECK,
     CLUSTER_QUEUE,
     CLUSTER_SET,
     CONFIG_MAP,
@@ -14,14 +13,12 @@ from placement_ac.core.api.constants import (
     KUEUE,
     LEASE,
     LOCAL_QUEUE,
-    MANAGED_CLUSTER,
     MANIFEST_WORK,
     NAMESPACE,
     PERMISSION,
     RESOURCE_FLAVOR,
     SET_BINDING,
     TOPOLOGY,
-    WORKLOAD,
     Kind,
 )
 from placement_ac.core.inputs.kinds import WATCHED_KINDS

@@ -20,9 +20,8 @@ from placement_ac.config.settings import (
     setting_as_flag,
     setting_text,
 )
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.controller.manager import Manager
-from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.api.errors import BadSettings, LoginFailed
 from placement_ac.observability import logs
 from placement_ac.observability.http import CannotListen
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from placement_ac.config.dispatch_plugins import PluginProblems, installed_plugins
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTERS_MAX,
@@ -18,6 +17,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.kueue_gates import parse_gate
 from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.inputs import rights

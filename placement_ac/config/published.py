@@ -11,8 +11,8 @@ from typing import Final
 
 from placement_ac.config.load import flag_name
 from placement_ac.config.settings import Settings, default_of, setting_as_flag
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import ANNOTATION_SETTINGS, LABEL_MANAGED_BY, MANAGED_BY
+from placement_ac.core.api.errors import BadSettings
 
 OF_THE_PROCESS: Final = frozenset(
     {

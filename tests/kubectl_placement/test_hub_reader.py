@@ -14,7 +14,6 @@ from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.readers.manifests import MAX_LEVELS, read_manifests
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -23,6 +22,7 @@ from placement_ac.core.api.constants import (
     SET_BINDING,
     WORKLOAD,
 )
+from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.plan.diff import diff
 from tests.support.builders import NOW, Raw, check, decision, our_objects, placement, profile, secret, secrets
 

@@ -125,7 +125,7 @@ class AccessProvider(ApiModel):
     """An entry of `accessProviders`, or of `credentialProviders` (deprecated)."""
 
     name: str = ""
-    cluster: dict[str, Any] = {}
+    cluster: dict[str, Any] = Field(default_factory=dict)
 
 
 class ProfileStatus(ApiModel):

@@ -31,7 +31,9 @@ def serve(hub: Hub, group: str, *kinds: str) -> None:
 def made(hub: Hub, kind: str, name: str, owner: Object | None = None, **more: Any) -> Object:
     """Create an object of a job, as Kueue or its operator does; return a reference to it as an owner."""
     metadata = {"name": name, "labels": more.pop("labels", {}), "ownerReferences": [owner] if owner else []}
-    found = Client(hub).create(PATHS[kind], {"metadata": metadata, "spec": {}} | more)
+    api_version = "/".join(PATHS[kind].split("/")[2:4])
+    body = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}} | more
+    found = Client(hub).create(PATHS[kind], body)
     return reference(found)
 
 

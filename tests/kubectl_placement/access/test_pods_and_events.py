@@ -61,9 +61,7 @@ def events(stage: JobStage, *words: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def on_hub(
-    stage: JobStage, reason: str, kind: str, name: str, type_: str = "Normal", uid: str = ""
-) -> None:
+def on_hub(stage: JobStage, reason: str, kind: str, name: str, type_: str = "Normal", uid: str = "") -> None:
     """Write an event on the hub, as Kueue does."""
     write_event(stage.hub, reason, kind, name, type_, uid)
 

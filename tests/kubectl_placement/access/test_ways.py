@@ -248,8 +248,8 @@ def test_the_missing_right_to_the_service_of_the_proxy_is_named(stage: JobStage,
     as_owner(stage, owner)
     check = "`kubectl auth can-i get services/cluster-proxy-addon-user -n"
     assert refused(stage)[2] == (
-        "2. cluster-proxy: name it with --cluster-proxy URL, or get the right to read its Service on the hub: "
-        "you may not read its Service cluster-proxy-addon-user there "
+        "2. cluster-proxy: name it with --cluster-proxy URL, or get the right to read its Service on the hub:"
+        " you may not read its Service cluster-proxy-addon-user there "
         f"(check: {check} open-cluster-management-addon` and {check} multicluster-engine`)"
     )
 
