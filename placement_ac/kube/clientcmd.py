@@ -32,7 +32,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from placement_ac.core.api.errors import LoginFailed
-from placement_ac.core.kubeconfig.expiry import authorities_lifetime, token_lifetime
+from placement_ac.core.kubeconfig.expiry import token_lifetime
 from placement_ac.core.kubeconfig.parse import (
     Kubeconfig,
     KubeconfigAuthProvider,
@@ -55,7 +55,7 @@ from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.core.safe_yaml import NotYaml
 from placement_ac.kube.exec_plugin import API_VERSIONS, ExecPlugin, cluster_info
 from placement_ac.kube.proxies import is_loopback
-from placement_ac.kube.tls import Digests, digests_of
+from placement_ac.kube.tls import Digests, certificates_in, digests_of
 
 KUBECONFIG: Final = "KUBECONFIG"
 HOME: Final = "~/.kube/config"
@@ -311,7 +311,7 @@ def _with_authority(access: ClusterAccess, cluster: KubeconfigCluster) -> Cluste
     if (file or data) and access.insecure:
         raise KubeconfigRefused("keep one of them: certificate-authority, or insecure-skip-tls-verify")
     pem = _text(file) if file else decoded(data, "certificate-authority-data")
-    trusted, _ = authorities_lifetime(pem)
+    trusted = certificates_in(pem)
     if (file or data) and not trusted:
         name = file or "certificate-authority-data"
         raise KubeconfigRefused(f"put a certificate into {name}: it has no certificate that can be read")

@@ -22,7 +22,7 @@ TOKEN: Final = "token"  # noqa: S105  its name
 CLIENT_CERTIFICATE: Final = "client certificate"
 AUTHORITY: Final = "certificate authority"
 
-_CERTIFICATE: Final = re.compile(
+CERTIFICATE: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----", re.ASCII
 )
 """As Go reads them: no other label, no headers."""
@@ -119,7 +119,7 @@ class _Parsed:
 def _parsed(text: str) -> Iterator[_Parsed]:
     from cryptography import x509  # noqa: PLC0415  0.1 s to load, for the commands that need it
 
-    for block in _CERTIFICATE.findall(text):
+    for block in CERTIFICATE.findall(text):
         try:
             loaded = x509.load_pem_x509_certificate(block.encode())
             parsed = _Parsed(block, loaded, loaded.not_valid_before_utc, loaded.not_valid_after_utc)

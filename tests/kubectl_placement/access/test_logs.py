@@ -178,6 +178,7 @@ def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
     [pod] = stage.job()
     unneeded = {
         "celpy",
+        "cryptography",
         "kopf",
         "kubectl_placement.access.kueue_login",
         "kubectl_placement.hub.kinds",
