@@ -30,6 +30,7 @@ from kubectl_placement.readers.capacity_reader import NotPublished, read_publish
 from placement_ac.cli.documents import Form, output, plain
 from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, duration, option_group, with_client
 from placement_ac.cli.read_command import ReadCommand
+from placement_ac.config.load import load
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.text import joined
@@ -149,6 +150,7 @@ def command(
     with --workers, they are read from the workers now. With --by team: what the Workloads use and wait for
     that you may list, by namespace.
     """
+    load({"kueue_namespace": where.kueue_namespace}, {})  # raises BadSettings, as the controller does
     if (namespace or all_namespaces) and by != "team":
         raise click.UsageError("use -n and -A only with --by team")
     if namespace and all_namespaces:
