@@ -58,10 +58,10 @@ class MovesRules:
         settings, now, job = self._world.settings, self._world.now, self._world.jobs[name]
         if not job.movable:
             self._rules.found("movable", f"{name} was moved, and does not say that it may be")
-        if (last := self._moved.get(name)) is not None and now - last < settings.move_cooldown - RACE_SECONDS:
+        if (last := self._moved.get(name)) is not None and now - last < settings.move_cooldown:
             self._rules.found("cooldown", f"{name} was moved twice in {(now - last) / 60:.1f} min")
         self._moved[name] = now
-        moves = [at for at in self._moves[job.placement] if now - at < HOUR - RACE_SECONDS]
+        moves = [at for at in self._moves[job.placement] if now - at < HOUR]
         self._moves[job.placement] = [*moves, now]
         if len(moves) >= settings.moves_per_hour:
             message = f"{len(moves) + 1} jobs of {job.placement} were moved in an hour"

@@ -50,6 +50,7 @@ def every_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_cooldown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MoveHistory, "cooling", {})
+    monkeypatch.setattr(MoveHistory, "rests_until", lambda *_: None)
 
 
 def no_budget(monkeypatch: pytest.MonkeyPatch) -> None:

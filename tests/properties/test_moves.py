@@ -9,12 +9,14 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from itertools import pairwise
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from placement_ac.core.api.constants import ANNOTATION_MOVES, MULTIKUEUE_CONFIG, Kind
 from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy
 from tests.support.virtual.hub import object_of
 from tests.support.virtual.loop import play
@@ -32,6 +34,12 @@ def moves_in_an_hour(fleet: MovingFleet) -> int:
     """The most moves in any hour."""
     times = [move.at for move in fleet.moved]
     return max((sum(0 <= other - at < HOUR for other in times) for at in times), default=0)
+
+
+def too_soon(fleet: MovingFleet, cooldown: float) -> list[str]:
+    """The jobs that were moved twice within the cooldown."""
+    times = {move.job: [other.at for other in fleet.moved if other.job == move.job] for move in fleet.moved}
+    return [job for job, at in times.items() if any(b - a < cooldown for a, b in pairwise(at))]
 
 
 def returned(fleet: MovingFleet, cooldown: float) -> list[str]:
@@ -121,8 +129,41 @@ def test_moves_keep_to_the_budget_and_end_and_no_job_runs_twice(
     play(fleet.kueue, story())
     assert fleet.ran_twice() == []
     assert moves_in_an_hour(fleet) <= per_hour
+    assert too_soon(fleet, cooldown) == []
     assert {move.job for move in fleet.moved} <= fleet.movable
     assert returned(fleet, cooldown) == []
+
+
+def test_a_job_that_is_sent_back_long_after_its_move_was_recorded_counts_for_an_hour_from_then() -> None:
+    """The controller crashes between the two writes, and is back 25 s later."""
+    policy = replace(POLICY, moves=MovePolicy(per_hour=1))
+    fleet = MovingFleet(1, dict.fromkeys("ab", 4), policy, left_behind=0.0)
+    records: list[float] = []
+
+    def crash_at_the_first(kind: Kind, before: Any, after: Any) -> None:
+        if kind == MULTIKUEUE_CONFIG and _moves_in(after) != _moves_in(before):
+            records.append(fleet.now)
+            if len(records) == 1:
+                fleet.kueue.later(0.0, lambda: fleet.controller.crash(25.0))
+
+    async def story() -> None:
+        fleet.hub.on_apply.append(crash_at_the_first)
+        fleet.start("a")
+        for name in ("j1", "j2"):
+            fleet.submit(name, 9 * HOUR)
+        await asyncio.sleep(MINUTE)
+        fleet.hub.select("b")
+        await asyncio.sleep(1.1 * HOUR)
+
+    play(fleet.kueue, story())
+    first, second = (move.at for move in fleet.moved)
+    assert first - records[0] > 25.0
+    assert second - first >= HOUR
+
+
+def _moves_in(config: Any) -> str:
+    annotations = (config or {}).get("metadata", {}).get("annotations") or {}
+    return str(annotations.get(ANNOTATION_MOVES, ""))
 
 
 # -- five workers with 200 jobs: one degrades to half its GPUs, another one is added

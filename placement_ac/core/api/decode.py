@@ -360,10 +360,11 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
     """
     read = workload(raw)
     spec = job_spec(raw, with_references=with_references)
+    may_start = not read.finished and (not read.cluster or spec.movable)
     return replace(
         read,
         job=spec,
-        job_name="" if read.cluster or read.finished else get_str(owner_of(raw), "name"),
+        job_name=get_str(owner_of(raw), "name") if may_start else "",
         nominated_since=_nominated_since(raw),
         waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
         created=created_at(raw),

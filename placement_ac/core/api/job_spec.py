@@ -114,6 +114,11 @@ class JobSpec:
         return ""
 
     @property
+    def movable(self) -> bool:
+        """Whether it may be sent back while it runs, by its own words."""
+        return (ANNOTATION_MOVABLE, "true") in self.annotations
+
+    @property
     def size(self) -> int:
         """How much there is to compare with a cluster: requirements, values, names, resources."""
         listed = sum(text.count(",") + text.count(";") + 1 for _, text in self.annotations)

@@ -14,7 +14,6 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
-    ANNOTATION_MOVABLE,
     ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     ANNOTATION_PLACEMENT_NAMESPACE,
@@ -186,7 +185,7 @@ class Workload:
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
     job_name: str = ""
-    """The name of its job; read only for our dispatcher, and while no cluster runs it."""
+    """The name of its job; read only for our dispatcher, and while it waits or may be moved."""
     waits_since: datetime | None = None
     """Since when it waits for a cluster; read only of one that says how long it waits."""
     same_job: str = ""
@@ -203,7 +202,7 @@ class Workload:
     @property
     def movable(self) -> bool:
         """Whether it may be sent back while it runs, by its own words."""
-        return (ANNOTATION_MOVABLE, "true") in self.job.annotations
+        return self.job.movable
 
     @property
     def placed_since(self) -> datetime | None:

@@ -64,6 +64,8 @@ class Comparison(NamedTuple):
     """MultiKueueClusters that fit the job and have room for it now → their points."""
     unknown: frozenset[str]
     """Those of which it is not known whether they have room."""
+    refused: frozenset[str]
+    """Those that a filter refuses, and that may have room: Kueue's own dispatchers know no filters."""
 
 
 class DispatchCycle:
@@ -160,14 +162,17 @@ class DispatchCycle:
         have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
         others = {other: self._total(job, self._clusters[other], scores) for other in have_room}
         unknown = frozenset(other for other, room in rooms.items() if room is None)
+        refused = frozenset(
+            other for other, why in refusals.items() if other != name and why.filter != CAPACITY
+        )
         refusal = self._refusal_of_own(job, profile, own, refusals.get(name)) if own else None
         if own is None or refusal:
             has_room = refusal is None or refusal.filter != CAPACITY
-            return Comparison(0.0, has_room, others, unknown)
+            return Comparison(0.0, has_room, others, unknown, refused)
         left = own.without(job)
         room = self._room(job, left)
         return Comparison(
-            self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown
+            self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown, refused
         )
 
     def _refusal_of_own(
@@ -227,11 +232,15 @@ class DispatchCycle:
         key: tuple[object, ...] = job.meta.namespace, job.job
         if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
-        elif any(has_namesake(job, cluster) for cluster in self._with_others_jobs):
+        elif self.has_namesake(job):
             key = *key, job.meta.uid
         if key not in self._known:
             self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
+
+    def has_namesake(self, job: Workload) -> bool:
+        """Whether a cluster has another job of the same kind, namespace and name."""
+        return any(has_namesake(job, cluster) for cluster in self._with_others_jobs)
 
     def doubt(self, job: Workload, name: str) -> str:
         """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""

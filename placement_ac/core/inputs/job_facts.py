@@ -60,9 +60,9 @@ class JobNeeds(NamedTuple):
     kinds: frozenset[str] = frozenset()
     """The kinds of its unfinished jobs."""
     waiting: frozenset[str] = frozenset()
-    """Those of them of which a job waits."""
+    """Those of them of which a job waits, or may be moved."""
     objects: frozenset[NeededObject] = frozenset()
-    """The objects that waiting jobs name, of the kinds in the settings."""
+    """The objects that these jobs name, of the kinds in the settings."""
 
     def union(self, other: "JobNeeds") -> "JobNeeds":
         """Return what is needed by either."""
@@ -104,34 +104,47 @@ def objects_of(workload: Workload) -> Iterator[NeededObject]:
 
 
 def job_needs(
-    workloads: Iterable[Workload], preconditions: Collection[str] = (), asked: JobNeeds = NO_NEEDS
+    workloads: Iterable[Workload],
+    preconditions: Collection[str] = (),
+    asked: JobNeeds = NO_NEEDS,
+    *,
+    moves: bool = False,
 ) -> JobNeeds:
     """Return what these Workloads need; of kinds, the first by name.
 
     `preconditions`: kinds of objects. `asked`: what was looked for before; of too many objects, it stays.
+    `moves`: whether those that run may start elsewhere, if they say that they may be moved.
     """
     workloads = tuple(workloads)
     kinds = {workload.job.kind for workload in workloads}
-    waiting = frozenset(workload.job.kind for workload in workloads if not workload.cluster)
+    waiting = [workload for workload in workloads if not workload.cluster]
+    movable = [workload for workload in workloads if moves and workload.cluster and workload.movable]
+    start = frozenset(workload.job.kind for workload in (*waiting, *movable))
     readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
-    objects = _objects(workloads, preconditions, asked.objects)
-    return JobNeeds(frozenset(readable), waiting.intersection(readable), objects)
+    objects = frozenset[NeededObject]()
+    if preconditions:
+        objects = _objects(waiting, preconditions, asked.objects)
+        objects |= _objects(movable, preconditions, asked.objects, objects)
+    return JobNeeds(frozenset(readable), start.intersection(readable), objects)
 
 
 def _objects(
-    workloads: Iterable[Workload], preconditions: Collection[str], asked: frozenset[NeededObject]
+    workloads: Iterable[Workload],
+    preconditions: Collection[str],
+    asked: frozenset[NeededObject],
+    found: frozenset[NeededObject] = frozenset(),
 ) -> frozenset[NeededObject]:
-    if not preconditions:
-        return frozenset()
-    waiting = (workload for workload in workloads if not workload.cluster and workload.has_quota)
-    alike = {(workload.meta.namespace, id(workload.job)): workload for workload in waiting}
+    """Return what these need beside the objects that are `found` already, OBJECTS_MAX in all."""
+    most, asked = OBJECTS_MAX - len(found), asked - found
+    with_quota = (workload for workload in workloads if workload.has_quota)
+    alike = {(workload.meta.namespace, id(workload.job)): workload for workload in with_quota}
     before, new = dict[NeededObject, None](), dict[NeededObject, None]()
     for one in chain.from_iterable(map(objects_of, alike.values())):
-        if one.plural in preconditions:
+        if one.plural in preconditions and one not in found:
             (before if one in asked else new)[one] = None
-            if len(before) + len(new) >= OBJECTS_MAX and len(before) == len(asked):
+            if len(before) + len(new) >= most and len(before) == len(asked):
                 break
-    return frozenset(islice(chain(before, new), OBJECTS_MAX))
+    return frozenset(islice(chain(before, new), most))
 
 
 @lru_cache(maxsize=64)

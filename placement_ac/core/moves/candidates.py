@@ -8,7 +8,7 @@ each of them must be better, and its own one must have none, even without the jo
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -20,7 +20,7 @@ from placement_ac.core.moves.history import CAUSES, WHY_EMPTIED, Cause, MoveHist
 
 COMPARED_MAX: Final = 100
 """So many different jobs are compared in one plan at most: the event loop waits for it."""
-Key = tuple[str, int, str, str]
+Key = tuple[str, int, str, str, str]
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -33,6 +33,8 @@ class Fleet:
     workloads: ConfigWorkloads
     compare: Callable[[Workload, str], Comparison]
     """Compares a MultiKueueCluster that runs a job with the others."""
+    has_namesake: Callable[[Workload], bool]
+    """Whether a cluster has another job of the same name, so that the comparison is of this job alone."""
     clusters: Mapping[str, str]
     """Every listed MultiKueueCluster → its cluster."""
     targets: frozenset[str]
@@ -126,7 +128,8 @@ def check_of(fleet: Fleet, job: Workload) -> str:
 
 def _key(fleet: Fleet, job: Workload) -> Key:
     """Return what jobs have in common that compare alike; equal specs are one object."""
-    return job.meta.namespace, id(job.job), job.cluster, check_of(fleet, job)
+    alone = job.meta.uid if fleet.has_namesake(job) else ""
+    return job.meta.namespace, id(job.job), job.cluster, check_of(fleet, job), alone
 
 
 def _cause(fleet: Fleet, job: Workload) -> Cause:
@@ -140,11 +143,7 @@ def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candid
         return candidate._replace(objection=objection)
     if comparison is None:
         return candidate._replace(objection="so many different jobs run that it is compared later")
-    options = {
-        name: points
-        for name, points in comparison.others.items()
-        if name in fleet.targets and not fleet.avoids(job, name)
-    }
+    options = _options(fleet, job, comparison)
     if not options:
         return candidate._replace(objection="no other cluster is known to have room for it")
     if not fleet.snapshot.policy.dispatcher and (
@@ -156,15 +155,31 @@ def _judge(fleet: Fleet, job: Workload, comparison: Comparison | None) -> Candid
     return _better(fleet, candidate, comparison.points, options)
 
 
+def may_leave(fleet: Fleet, job: Workload) -> bool:
+    """Whether a job whose move is recorded may still be sent back: it would start elsewhere now."""
+    comparison = fleet.compare(job, job.cluster)
+    options = _options(fleet, job, comparison)
+    is_ours = fleet.snapshot.policy.dispatcher
+    return bool(options) and (is_ours or not _may_go_elsewhere(fleet, job, comparison, options))
+
+
+def _options(fleet: Fleet, job: Workload, comparison: Comparison) -> dict[str, float]:
+    """Return the MultiKueueClusters to which a job may be moved → their points."""
+    return {
+        name: points
+        for name, points in comparison.others.items()
+        if name in fleet.targets and not fleet.avoids(job, name)
+    }
+
+
 def _objections(fleet: Fleet, job: Workload, check: str) -> Iterator[str]:
     """Yield what speaks against moving a job, wherever there is room."""
     if not check:
         yield "it does not carry a check of placement-ac, so it cannot be sent back"
     if not (job.active and job.has_quota) or fleet.workloads.is_sent_back(job) or job.cluster in fleet.busy:
         yield "it is being sent back, or is not active"
-    if move := fleet.history.cooling.get(job.meta.uid):
-        again = move.at + timedelta(seconds=fleet.history.policy.cooldown)
-        yield f"it was moved at {move.at:%H:%M:%SZ}, and may be moved again from {again:%H:%M:%SZ} on"
+    if again := fleet.history.rests_until(job):
+        yield f"it was moved before, and may be moved again from {again:%H:%M:%SZ} on"
     cluster = fleet.clusters.get(job.cluster, "")
     retry_at, placed = fleet.snapshot.fleet.retry_at.get(cluster), job.placed_since
     if retry_at and placed and placed >= retry_at:
@@ -180,7 +195,8 @@ def _may_go_elsewhere(
     """Return why Kueue's own dispatcher might send the job to a cluster that is not better."""
     if comparison.has_room:
         return "Kueue's dispatcher might send it back to its cluster, which has room without it"
-    listed = (*comparison.others, *comparison.unknown, *fleet.emptied, *fleet.busy)
+    others = (*comparison.others, *comparison.unknown, *sorted(comparison.refused))
+    listed = (*others, *fleet.emptied, *fleet.busy)
     if worse := [name for name in listed if name not in options and name != job.cluster]:
         where = fleet.clusters.get(worse[0], worse[0])
         return f"Kueue's dispatcher might send it to {where}, which is no better"

@@ -2,7 +2,8 @@
 The moves of the last hour, or of the cooldown: what the budget has left, and which jobs must not move again.
 
 Pure. An annotation of the MultiKueueConfig holds them, and is written before a job is sent back. So neither a
-restart nor the end of a job gives a budget back, and no move is counted too late.
+restart nor the end of a job gives a budget back, and no move is counted too late. As a job is sent back a
+little later than its move is recorded, a move counts for as much longer.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,11 +13,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, get_args
 
-from placement_ac.core.api.constants import BUDGET_SECONDS
+from placement_ac.core.api.constants import BUDGET_SECONDS, MOVE_SURELY_BEGUN_SECONDS
 from placement_ac.core.api.fields import format_time, parse_time
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.state import MovePolicy, Snapshot
 
 Cause = Literal["drain", "maintenance", "quarantine", "better"]
+COUNTED_SECONDS: Final = BUDGET_SECONDS + MOVE_SURELY_BEGUN_SECONDS
+"""How long after it was recorded a budget counts a move: BUDGET_SECONDS after the job was sent back, or more."""
 CLOCKS_DIFFER_SECONDS: Final = 60.0
 """A move that is later than this is no replica's, and counts for nothing."""
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
@@ -80,7 +84,7 @@ class MoveHistory:
 
     def in_budget(self, check: str) -> list[Move]:
         """Return the moves of a check that its budget counts."""
-        return [move for move in self.moves if move.check == check and self.age(move) < BUDGET_SECONDS]
+        return [move for move in self.moves if move.check == check and self.age(move) < COUNTED_SECONDS]
 
     def left(self, check: str) -> int:
         """Return how many jobs of a check may still be moved in this hour."""
@@ -89,7 +93,7 @@ class MoveHistory:
     def free_at(self, check: str) -> datetime:
         """Return when a spent budget has something left again."""
         counted = self.in_budget(check)
-        return counted[len(counted) - self.policy.per_hour].at + timedelta(seconds=BUDGET_SECONDS)
+        return counted[len(counted) - self.policy.per_hour].at + timedelta(seconds=COUNTED_SECONDS)
 
     def last_of(self, check: str) -> Move | None:
         return next((move for move in reversed(self.moves) if move.check == check), None)
@@ -97,7 +101,19 @@ class MoveHistory:
     @cached_property
     def cooling(self) -> Mapping[str, Move]:
         """Uid of a Workload that must not be moved again yet → its last move."""
-        return {move.uid: move for move in self.moves if self.age(move) < self.policy.cooldown}
+        cooldown = self.policy.cooldown + MOVE_SURELY_BEGUN_SECONDS
+        return {move.uid: move for move in self.moves if self.age(move) < cooldown}
+
+    def rests_until(self, job: Workload) -> datetime | None:
+        """Return until when a job must not be moved again; None: it may be.
+
+        The cooldown begins when Kueue has evicted it, which may be long after its move was recorded.
+        """
+        last = self.cooling.get(job.meta.uid)
+        began = [last.at + timedelta(seconds=MOVE_SURELY_BEGUN_SECONDS)] if last else []
+        began += [job.evicted_at] if job.moved and job.evicted_at else []
+        until = max(began, default=self.now) + timedelta(seconds=self.policy.cooldown)
+        return until if began and until > self.now else None
 
     def extended(self, new: Iterable[Move], alive: Collection[str]) -> str:
         """Return the annotation with new moves, without those that count for nothing any more.
@@ -107,7 +123,7 @@ class MoveHistory:
         kept = [
             move
             for move in self.moves
-            if self.age(move) < BUDGET_SECONDS or (move.uid in alive and self.cooling.get(move.uid) == move)
+            if self.age(move) < COUNTED_SECONDS or (move.uid in alive and self.cooling.get(move.uid) == move)
         ]
         return ",".join(map(str, (*kept, *new)))
 

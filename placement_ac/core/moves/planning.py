@@ -21,7 +21,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.leaving import NO_REPORT
 from placement_ac.core.inputs.state import NOTHING, BegunMove, EventIntent, Since, SinceKind
-from placement_ac.core.moves.candidates import Candidate, Fleet, candidates, compare_all
+from placement_ac.core.moves.candidates import Candidate, Fleet, candidates, compare_all, may_leave
 from placement_ac.core.moves.history import WHY_EMPTIED, Move
 
 IN_STEP_SINCE = Since(SinceKind.IN_STEP)
@@ -63,7 +63,9 @@ def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
         if objection := _objection(fleet, check, last, by_uid, in_step=in_step, mass_loss=mass_loss):
             objections[check] = objection
         if last and not mass_loss and (job := _to_begin(fleet, last, by_uid)):
-            if _is_reported(fleet, job):
+            if not may_leave(fleet, job):
+                objections[check] = f"no other cluster is known to have room for {job.label} any more"
+            elif _is_reported(fleet, job):
                 begun.append(_begun(fleet, last, job))
             elif _may_be_asked(fleet, job):
                 ask.append(job.cluster)
@@ -119,10 +121,13 @@ def _objection(
 def _under_way(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Workload | None:
     """Return the job of a move that has not ended: it runs nowhere, or has not been sent back yet."""
     job = by_uid.get(move.uid)
-    if job is None or fleet.history.age(move) >= MOVE_GIVEN_UP_SECONDS:
+    if job is None:
         return None
-    is_on_its_way = not job.cluster or fleet.workloads.is_sent_back(job)
-    return job if is_on_its_way or _to_begin(fleet, move, by_uid) else None
+    if job.cluster and fleet.workloads.is_sent_back(job):  # Kueue does not work: others would only queue up
+        return job
+    if fleet.history.age(move) >= MOVE_GIVEN_UP_SECONDS:
+        return None
+    return job if not job.cluster or _to_begin(fleet, move, by_uid) else None
 
 
 def _to_begin(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Workload | None:

@@ -50,7 +50,8 @@ def needs_of(snapshot: Snapshot) -> JobNeeds:
     """Return what the jobs of a snapshot need of a worker beside its queues."""
     answers = (one.then.needs for one in snapshot.fleet.queue_facts.values())
     asked = reduce(JobNeeds.union, dict.fromkeys(answers), NO_NEEDS)
-    return job_needs(snapshot.workloads, snapshot.policy.preconditions, asked)
+    policy = snapshot.policy
+    return job_needs(snapshot.workloads, policy.preconditions, asked, moves=policy.moves is not None)
 
 
 def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:

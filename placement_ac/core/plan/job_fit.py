@@ -89,19 +89,34 @@ class JobFit:
 
         An answer that was not about all that jobs need counts for a `workload` that needs no more.
         """
-        again = self.asked_again
-        if workload and again:
-            own = job_needs((workload,), self._snapshot.policy.preconditions).intersection(self._needs)
-            again &= not_asked_enough(self._snapshot, own)
+        again = self._asked_again_about(workload) if workload else self.asked_again
         return any(is_awaited(self._snapshot, name, again) for name in names)
+
+    def _asked_again_about(self, workload: Workload) -> frozenset[str]:
+        """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""
+        if not self.asked_again:
+            return self.asked_again
+        policy = self._snapshot.policy
+        own = job_needs((workload,), policy.preconditions, moves=policy.moves is not None)
+        return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
         return self._cycle.has_room(workload, name)
 
     def compare(self, workload: Workload, name: str) -> Comparison:
-        """Compare the MultiKueueCluster that runs the Workload with the others."""
-        return self._cycle.compare(workload, self.profile(workload), name)
+        """Compare the MultiKueueCluster that runs the Workload with the others.
+
+        One that was not yet asked for all that the Workload needs is not known to have room for it.
+        """
+        comparison = self._cycle.compare(workload, self.profile(workload), name)
+        unasked = self._asked_again_about(workload).intersection(comparison.others)
+        others = {other: points for other, points in comparison.others.items() if other not in unasked}
+        return comparison._replace(others=others, unknown=comparison.unknown | unasked)
+
+    def has_namesake(self, workload: Workload) -> bool:
+        """Whether a cluster has another job of the same name: then clusters compare for this one alone."""
+        return self._cycle.has_namesake(workload)
 
     def shortage(self, workload: Workload) -> tuple[str, str]:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""

@@ -66,6 +66,7 @@ def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fi
         history,
         targets.workloads,
         fit.compare,
+        fit.has_namesake,
         names,
         eligible_clusters(snapshot, targets) - emptied.keys(),
         emptied,

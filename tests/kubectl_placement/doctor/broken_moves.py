@@ -42,7 +42,7 @@ MOVES: Final = (
         both(ON, _recorded(*map(_entry, range(50, 38, -1)))),
         "moves",
         WARN,
-        f"check {PLACEMENT} has used up its 12 moves of this hour: the next one at 12:10:00Z; if that"
+        f"check {PLACEMENT} has used up its 12 moves of this hour: the next one at 12:11:00Z; if that"
         " lasts, see why so many jobs are to move",
         "kubectl placement plan --moves --workers",
     ),

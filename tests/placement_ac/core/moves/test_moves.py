@@ -256,6 +256,7 @@ HAS = {"used": TWO}
         ({"check": "Retry"}, HAS, "it is being sent back"),
         ({"active": False}, HAS, "it is being sent back, or is not active"),
         ({}, {**HAS, "moves": [entry(59, "Workload/job")]}, "may be moved again from"),
+        ({}, {**HAS, "moves": [entry(60.9, "Workload/job")]}, "may be moved again from"),
         ({}, {**HAS, "off": "a"}, "not connected to Kueue"),
         ({}, {"used": {"a": (8, 8), "b": (8, 8)}}, "no other cluster is known to have room"),
         ({}, {"used": {"a": (8, 8), "b": None}}, "no other cluster is known to have room"),
@@ -269,6 +270,7 @@ HAS = {"used": TWO}
         "it was sent back",
         "it is inactive",
         "it was moved",
+        "it was moved an hour ago, and may have been sent back a minute later",
         "its cluster is not connected",
         "nothing has room",
         "it is not known whether there is room",
@@ -291,7 +293,8 @@ OTHER = job("other", "c")
     ("moves", "others", "why"),
     [
         ([entry(m) for m in range(12)], (), "12 of 12 moves in this hour; the next one at"),
-        ([entry(m) for m in range(60, 72)], (), ""),
+        ([*(entry(m) for m in range(11)), entry(60.9)], (), "12 of 12 moves in this hour"),
+        ([entry(m) for m in range(61, 73)], (), ""),
         ([entry(m) for m in range(11)], (), ""),
         ([entry(m, check="another") for m in range(12)], (), ""),
         ([entry(3)], (evicted(job("other", ""), "x", NOW),), "default/other moves from cluster a"),
@@ -301,6 +304,7 @@ OTHER = job("other", "c")
     ],
     ids=[
         "spent",
+        "spent: a job may have been sent back a minute after its move was recorded",
         "an hour ago",
         "one is left",
         "of another check",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES, MOVED_FROM
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.moving import moving
@@ -12,9 +12,10 @@ from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import NOW
 from tests.support.decided import check_states, nominated
-from tests.support.moving import WITH_KUEUES, after, entry, explained, job, planned, recorded
+from tests.support.moving import WITH_KUEUES, after, entry, evicted, explained, job, planned, recorded
 
 EARLIER, LATER = NOW - timedelta(minutes=5), NOW + timedelta(minutes=5)
+IN_40_MINUTES = NOW + timedelta(minutes=40)
 SOON = MaintenanceWindow(NOW + timedelta(hours=1))
 FAILING = {"a": "jobs keep failing there"}
 
@@ -103,3 +104,13 @@ def test_no_other_job_is_moved_while_kueue_does_not_take_the_first_one_back() ->
     record = [entry(0.9, "Workload/first")]
     answer = explained(first, job(), moves=record)
     assert (answer.objections["check"], answer.record) == ("default/first moves from cluster a", "")
+    much_later = explained(first, job(), moves=[entry(50, "Workload/first")])
+    assert (much_later.objections, much_later.record) == (answer.objections, "")
+
+
+def test_the_cooldown_begins_when_kueue_has_taken_the_job_back_however_late() -> None:
+    why = f"due to: {MOVED_FROM.format('c')} a has room and is better; move 1 of 12 in this hour"
+    moved_late = evicted(job(), why, NOW - timedelta(minutes=20))
+    moved_late["status"]["clusterName"] = "p-a"
+    (objection,) = objections(moved_late, moves=[entry(65, "Workload/job")])
+    assert objection == f"it was moved before, and may be moved again from {IN_40_MINUTES:%H:%M:%SZ} on"
