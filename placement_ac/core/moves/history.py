@@ -44,7 +44,7 @@ class Move(NamedTuple):
     cluster: str
     """The cluster that it leaves."""
     target: str
-    """The cluster that was best for it then."""
+    """The cluster that was best for it then; "": it is sent back once more, as it has left a copy."""
     cause: Cause
     at: datetime
 
@@ -97,6 +97,16 @@ class MoveHistory:
 
     def last_of(self, check: str) -> Move | None:
         return next((move for move in reversed(self.moves) if move.check == check), None)
+
+    def again(self, jobs: Iterable[Workload]) -> Iterator[Move]:
+        """Yield the moves to record of jobs that are sent back once more, and whose last eviction was a move.
+
+        Each counts once: an entry that is later than the eviction is of this time.
+        """
+        for job in jobs:
+            last = next((move for move in reversed(self.moves) if move.uid == job.meta.uid), None)
+            if last and job.evicted_at and last.at <= job.evicted_at:
+                yield last._replace(target="", at=self.now.replace(microsecond=0))
 
     @cached_property
     def cooling(self) -> Mapping[str, Move]:

@@ -6,7 +6,7 @@ that it can be asked whether the copy is gone before the job is dispatched again
 when the move is recorded, so that no restart forgets it. Source: docs/draining.md, for what Kueue does then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -47,16 +47,21 @@ class MovePlan(NamedTuple):
     requeue_after: float | None = None
 
 
-def plan_moves(fleet: Fleet, *, in_step: bool, mass_loss: bool) -> MovePlan:
+def plan_moves(
+    fleet: Fleet, sent_again: Iterable[Workload] = (), *, in_step: bool, mass_loss: bool
+) -> MovePlan:
     """Return which jobs are moved now.
 
-    `in_step`: whether the list on the hub is as planned. `mass_loss`: whether clusters are held.
+    `sent_again`: those that are sent back once more, as Kueue does not record the copy that a move has left:
+    the budget counts them, and keeps none of them. `in_step`: whether the list on the hub is as planned.
+    `mass_loss`: whether clusters are held.
     """
     compared = compare_all(fleet)
     lasting = compared.has_room | ({IN_STEP_SINCE} if in_step else set())
     is_idle = not (compared.running or fleet.history.moves)
     by_uid = {workload.meta.uid: workload for workload in fleet.snapshot.workloads if not is_idle}
-    begun, new, ask, objections = [], [], [], {}
+    begun, ask, objections = [], [], {}
+    new = list(fleet.history.again(sent_again))
     chosen = list[str]()
     for check in sorted(fleet.workloads.checks):
         last = fleet.history.last_of(check)
@@ -133,7 +138,8 @@ def _under_way(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Work
 def _to_begin(fleet: Fleet, move: Move, by_uid: Mapping[str, Workload]) -> Workload | None:
     """Return the job of a recorded move that is still to be sent back."""
     job = by_uid.get(move.uid)
-    if job is None or not job.movable or fleet.history.age(move) > MOVE_BEGINS_SECONDS:
+    is_late = fleet.history.age(move) > MOVE_BEGINS_SECONDS
+    if job is None or not job.movable or is_late or not move.target:
         return None
     came_back = job.evicted_at is not None and job.evicted_at >= move.at
     is_there = fleet.clusters.get(job.cluster) == move.cluster and job.active and job.has_quota

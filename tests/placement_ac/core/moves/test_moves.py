@@ -120,15 +120,16 @@ def test_when_the_copy_is_gone_it_becomes_ready_and_is_nominated_to_the_target_a
 
 LEFT = {"p-a": WorkerCopies({("default", "job"): True}, age=1.0)}
 READY_AND_NOMINATED: Any = {"check": "Ready", "nominated": ["p-a"]}
+NOT_RECORDED: Any = ({}, {"check": "Ready"}, READY_AND_NOMINATED, READY_AND_NOMINATED)
 
 
-def after_plans(*states: Any, seconds: float) -> Plan:
+def after_plans(*states: Any, seconds: float, moves: Sequence[str] = MOVES) -> Plan:
     """The plan for the last of these states, each of which came so many seconds after the one before."""
     ages: dict[Any, float] = {}
     for state in states[:-1]:
-        lasting = plan(fleet(sent_back(**state), moves=MOVES, copies=LEFT, ages=ages)).lasting
+        lasting = plan(fleet(sent_back(**state), moves=moves, copies=LEFT, ages=ages)).lasting
         ages = {since: ages.get(since, 0.0) + seconds for since in lasting}
-    return plan(fleet(sent_back(**states[-1]), moves=MOVES, copies=LEFT, ages=ages))
+    return plan(fleet(sent_back(**states[-1]), moves=moves, copies=LEFT, ages=ages))
 
 
 def test_a_job_that_left_a_copy_becomes_ready_then_is_nominated_there_alone() -> None:
@@ -141,9 +142,23 @@ def test_a_job_that_left_a_copy_becomes_ready_then_is_nominated_there_alone() ->
 
 
 def test_a_left_copy_that_kueue_does_not_record_is_taken_back_again_as_a_move() -> None:
-    answer = after_plans({}, {"check": "Ready"}, READY_AND_NOMINATED, READY_AND_NOMINATED, seconds=3.0)
+    answer = after_plans(*NOT_RECORDED, seconds=3.0)
     assert check_states(answer) == {"job": "Retry"}
     assert check_messages(answer)["job"].startswith(MOVED_FROM.format("a"))
+
+
+AGAIN = entry(0.1, "Workload/job", target="")
+
+
+def test_the_budget_counts_once_that_it_is_taken_back_again() -> None:
+    both = ["check:Workload/job:a:b:better", "check:Workload/job:a::better"]
+    assert recorded(after_plans(*NOT_RECORDED, seconds=3.0)) == both
+    refused = after_plans(*NOT_RECORDED, seconds=3.0, moves=[*MOVES, AGAIN])
+    assert (check_states(refused), recorded(refused)) == ({"job": "Retry"}, both)
+
+
+def test_a_job_whose_copy_kueue_records_at_last_stays_there() -> None:
+    assert check_states(planned(job(), moves=[*MOVES, AGAIN])) == {}
 
 
 @pytest.mark.parametrize(
