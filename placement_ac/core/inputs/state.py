@@ -217,6 +217,7 @@ class SinceKind(StrEnum):
     )  # uid of a movable job with which the next plan begins to compare, if they are many
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
+    GIVE_UP_TRIED = auto()  # uid of a Workload that was to be deactivated; which try, 0 or 1 in turn
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
     QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters

@@ -3,11 +3,12 @@ Which jobs have waited as long as they say themselves, and are deactivated (a se
 
 Pure. Only a Workload that Kueue has placed nowhere, and of which all listed clusters, and those to which it
 is nominated, have just said that they hold no copy with quota: one may have kept a copy from before. One that
-cannot be asked keeps the job active.
+cannot be asked keeps the job active. If the write fails, the job goes on as if it had not been tried, and it is
+tried again later.
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
     COPIES_FRESH_SECONDS,
@@ -19,9 +20,12 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.patience import patience
 from placement_ac.core.api.text import duration_text, joined
 from placement_ac.core.draining.leaving import NO_REPORT
-from placement_ac.core.inputs.state import Snapshot
+from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
+
+TRIED_AGAIN_SECONDS: Final = 60.0
+"""How often a job is deactivated whose write fails: meanwhile it may be nominated."""
 
 
 class GiveUps(NamedTuple):
@@ -31,6 +35,7 @@ class GiveUps(NamedTuple):
     ask_for_copies: tuple[str, ...] = ()
     """The MultiKueueClusters that are asked for their copies before."""
     requeue_after: float | None = None
+    lasting: frozenset[Since] = frozenset()
 
     @property
     def uids(self) -> frozenset[str]:
@@ -52,13 +57,17 @@ def give_ups(
     waits: list[float] = []
     left_copy = {workload.meta.uid for step in targets.drain.releases for workload in step.make_ready}
     may_run = left_copy.union(targets.drain.held_back, left_copies)
+    tried = _tried(snapshot)
+    lasting = set[Since]()
     for workload in targets.workloads.undecided:
         seconds = patience(workload.job)
         if seconds is None or workload.meta.uid in may_run or not _waits(snapshot, workload):
             continue
-        left = seconds - _waited(snapshot, workload)
-        if left > 0:
+        last = tried.get(workload.meta.uid)
+        again = TRIED_AGAIN_SECONDS - snapshot.all_ages[last] if last else 0.0
+        if (left := max(seconds - _waited(snapshot, workload), again)) > 0:
             waits.append(left)
+            lasting |= {last} if last else set()
             continue
         names = dict.fromkeys((*workload.nominated, *snapshot.objects.listed))
         unknown = [name for name in names if _has_no_copy(snapshot, workload, name) is None]
@@ -68,7 +77,19 @@ def give_ups(
         elif all(_has_no_copy(snapshot, workload, name) for name in names):
             given.append((workload, _why(targets, workload, seconds, unfit.get(workload.meta.uid, ""))))
     more = 0.0 if len(given) > WORKLOAD_WRITES_AT_ONCE else None
-    return GiveUps(_rotated(given, snapshot), tuple(ask), soonest((more, *waits)))
+    now = _rotated(given, snapshot)
+    lasting |= {_next_try(workload, tried) for workload, _ in now}
+    return GiveUps(now, tuple(ask), soonest((more, *waits)), frozenset(lasting))
+
+
+def _tried(snapshot: Snapshot) -> Mapping[str, Since]:
+    """Return uid → since when a write that deactivates the Workload was last tried: it is still active."""
+    return {since.subject: since for since in snapshot.all_ages if since.kind is SinceKind.GIVE_UP_TRIED}
+
+
+def _next_try(workload: Workload, tried: Mapping[str, Since]) -> Since:
+    last = tried.get(workload.meta.uid)
+    return Since(SinceKind.GIVE_UP_TRIED, workload.meta.uid, 1 - last.number if last else 0)
 
 
 def _rotated(given: list[tuple[Workload, str]], snapshot: Snapshot) -> tuple[tuple[Workload, str], ...]:

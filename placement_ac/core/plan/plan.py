@@ -137,11 +137,12 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
             lacking,
             capacity,
             moves,
+            giving_up,
         ),
     )
     gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
-    waits = (next_probe, giving_up.requeue_after, NAME_CONFLICT_SECONDS if name_conflict else None)
+    waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
     return Plan(
         selected=selection.ranked,

@@ -187,9 +187,9 @@ class VirtualWorkloads(VirtualWorkers, ABC):
         self._own_nominations(name, workload, manager)
         self._put(name, workload)
 
-    def activate(self, name: str, active: bool) -> None:
+    def activate(self, name: str, active: bool, *, resource_version: str | None = None) -> None:
         """Set the Workload's spec.active."""
-        workload = self._changed(name, None)
+        workload = self._changed(name, resource_version)
         workload["spec"]["active"] = active
         self._put(name, workload)
 

@@ -18,7 +18,7 @@ from placement_ac.core.plan.giving_up import give_ups
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.targets import select_targets
 from tests.support.builders import NOW
-from tests.support.decided import decided_inputs, ranked
+from tests.support.decided import decided_inputs, nominated, ranked
 from tests.support.jobs_to_dispatch import DOMAIN, raw_job
 
 GIVE_UP = f"{DOMAIN}/give-up-after"
@@ -106,6 +106,21 @@ def test_of_very_many_jobs_others_give_up_a_second_later() -> None:
     found = [given_up(plan(replace(seen, now=NOW + timedelta(seconds=at)))).keys() for at in range(3)]
     assert [len(names) for names in found] == [200] * 3
     assert len(frozenset().union(*found)) == 300
+
+
+def test_a_job_whose_write_was_refused_is_nominated_and_tried_again_a_minute_later() -> None:
+    seen = decided_inputs(ranked("ab"), waiting(), policy=POLICY)
+    seen = replace(seen, fleet=replace(seen.fleet, worker_copies=NOWHERE))
+
+    def then(answer: Plan, seconds: float) -> Plan:
+        return plan(replace(seen, all_ages={since: seconds for since in answer.lasting}))
+
+    for first in (plan(seen), then(plan(seen), 60.0)):
+        assert (given_up(first).keys(), nominated(first)) == ({"job"}, {})
+        second = then(first, 59.0)
+        assert (given_up(second), nominated(second)) == ({}, {"job": ("p-a", "p-b")})
+        assert second.requeue_after == 1.0
+        assert given_up(then(second, 60.0)).keys() == {"job"}
 
 
 def test_a_job_that_was_withdrawn_from_a_cluster_with_a_copy_of_it_does_not_give_up() -> None:
