@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from types import MappingProxyType
+from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, ClusterTaint, Workload
@@ -28,6 +29,9 @@ from placement_ac.core.plan.fact_questions import (
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn
 
+WITHDRAWALS_PART: Final = 4
+"""One part of so many of the steps of a plan is for jobs that are taken back from quarantined clusters."""
+
 
 class JobFit:
     """Ranks the clusters for one Workload after the other; each knows the nominations of those before it."""
@@ -46,7 +50,13 @@ class JobFit:
         self._askable = askable_workers(snapshot, targets)
         undecided = targets.workloads.undecided if policy.dispatcher else ()
         judged = [workload for workload in undecided if _is_judged(snapshot, workload)]
-        self.turn = turn(snapshot, judged, self._cycle.cost, awaits_answers=self.awaits(self._askable))
+        self.turn = turn(
+            snapshot,
+            judged,
+            self._cycle.cost,
+            awaits_answers=self.awaits(self._askable),
+            reserved=_for_withdrawals(snapshot, targets),
+        )
         self._steps_left = self.turn.steps_left
 
     def ranking(self, workload: Workload) -> Ranking:
@@ -149,6 +159,14 @@ class JobFit:
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)
+
+
+def _for_withdrawals(snapshot: Snapshot, targets: TargetClusters) -> int:
+    """Return the steps that are kept for jobs that wait on quarantined clusters, however many are new."""
+    quarantined = snapshot.fleet.quarantined
+    names = [entry.name for entry in targets.to_list if entry.cluster in quarantined]
+    waits = any(targets.workloads.waiting.get(name) for name in names)
+    return (snapshot.policy.dispatch_steps or 0) // WITHDRAWALS_PART if waits else 0
 
 
 def round_since(workload: Workload) -> Since:

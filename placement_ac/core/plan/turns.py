@@ -44,16 +44,20 @@ class Turn(NamedTuple):
         )
 
 
-def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool) -> Turn:
+def turn(
+    snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool, reserved: int = 0
+) -> Turn:
     """Return which of the Workloads that are to be judged are left for later plans.
 
-    `awaits_answers`: whether a worker's answer about its queues is awaited.
+    `awaits_answers`: whether a worker's answer about its queues is awaited. `reserved`: the steps that are
+    left for others at least.
     """
-    most = snapshot.policy.dispatch_steps
-    if most is None:
+    limit = snapshot.policy.dispatch_steps
+    if limit is None:
         return Turn()
+    most = limit - reserved
     if (steps := sum(cost(workload, at) for at, workload in enumerate(workloads))) <= most:
-        return Turn(steps_left=most - steps)
+        return Turn(steps_left=limit - steps)
     last = _last_judged(snapshot)
     order = sorted(workloads, key=lambda workload: _precedence(last.get(workload.meta.uid)))
     chosen: list[str] = []
@@ -67,7 +71,8 @@ def turn(snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, await
     due = any(uid not in last or (last[uid][1] == AWAITED_ANSWER and not awaits_answers) for uid in deferred)
     judged = {uid: last[uid][1] for uid in uids if uid in last}
     judged |= {uid: judged.get(uid, AWAITED_ANSWER) + 1 for uid in chosen}
-    return Turn(frozenset(deferred), judged, frozenset(chosen), 0.0 if due else JUDGED_AGAIN_SECONDS, 0)
+    again = 0.0 if due else JUDGED_AGAIN_SECONDS
+    return Turn(frozenset(deferred), judged, frozenset(chosen), again, reserved)
 
 
 def _precedence(last: tuple[float, int] | None) -> tuple[int, float]:

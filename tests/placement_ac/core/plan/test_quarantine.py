@@ -12,7 +12,7 @@ from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, running
 from tests.support.decided import NO_COPIES, decided_inputs, nominated, problems, ranked, ready
-from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, gpu_pods, queues, raw_job
 
 OURS = PlacementPolicy(
     retention=0.0,
@@ -134,6 +134,20 @@ def test_those_that_wait_there_take_turns_if_they_are_too_many_for_one_plan() ->
     confirmed = {"ages": {Since(SinceKind.WITHDRAWN, "a"): 60.0}} | one_each
     nowhere_else = [quarantined("a", "a", *some, **confirmed) for some in (waiting, waiting[:1])]
     assert [plan(one).requeue_after for one in nowhere_else] == [2.0, 300.0]
+
+
+def test_many_that_wait_there_are_taken_back_together_even_while_new_jobs_are_too_many_for_one_plan() -> None:
+    waiting = [ready("p-a", name=f"w{n}") for n in range(20)]
+    selectors = [{f"{DOMAIN}/cluster-selector": f"gpu!=x{n}"} for n in range(200)]
+    new = [
+        raw_job(f"n{n}", annotations=one, check="Ready", mk="Pending") for n, one in enumerate(selectors)
+    ]
+    half = {"policy": replace(OURS, dispatch_steps=100 * 132), "copies": NO_COPIES}
+    found = nominated(planned("ab", "a", *waiting, *new, **half))
+    assert {name: to for name, to in found.items() if name.startswith("w")} == dict.fromkeys(
+        [f"w{n}" for n in range(20)], ("p-b",)
+    )
+    assert 0 < len(found) - 20 < 200
 
 
 def test_what_has_quota_there_stays_nominated_until_kueue_has_recorded_it() -> None:
