@@ -232,3 +232,11 @@ def test_a_check_that_is_refused_says_why_no_job_is_sent() -> None:
     view = view_of(job, placement_namespace=("elsewhere",))
     [choice] = explained(job, view).placements
     assert choice.problem.startswith("no job is sent to a cluster: PlacementNotFound: ")
+
+
+def test_tolerations_that_are_not_read_are_noted() -> None:
+    job = a_job(pods=({"spec": {"tolerations": [{"key": f"k{n}"} for n in range(257)]}},))
+    too_many = "use fewer tolerations in a podSet: at most 256 are read, it has 257"
+    note = f"{too_many}; meanwhile no taint keeps the job from a cluster"
+    assert note in explained(job, view_of(job, job_taints=["team"])).notes
+    assert note not in explained(job, view_of(job)).notes

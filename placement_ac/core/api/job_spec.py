@@ -4,7 +4,8 @@ The wishes of a Workload about its cluster: annotations, labels, node requiremen
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
 specs are one object. Anybody who may create a Job writes them, so they are read under limits, in linear time:
-of a Workload that is over one, nothing is kept but which limit that is.
+of a Workload that is over one, nothing is kept but which limit that is; too many tolerations are not known, and
+the rest is.
 """
 
 from bisect import bisect_left
@@ -101,6 +102,8 @@ class JobSpec:
     """The limit that it is over, and what to do; it has no other wishes then."""
     tolerations: tuple[tuple[Toleration, ...], ...] = ()
     """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
+    tolerations_problem: str = ""
+    """The limit that they are over, and what to do; they are not known then."""
     references: tuple[Reference, ...] = ()
     """The objects that its Pods name; read only with the setting that looks for them."""
     kind: str = ""
@@ -143,6 +146,7 @@ def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
     metas = [get_dict(raw, "metadata"), *(get_dict(podset, "template", "metadata") for podset in podsets)]
     queue, counted = get_str(raw, "spec", "queueName"), _counted(raw)
+    tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
         return _shared(
@@ -152,7 +156,8 @@ def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
                 annotations=_annotations(metas),
                 labels=_labels(metas),
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
-                tolerations=_tolerations(pods),
+                tolerations=tolerations,
+                tolerations_problem=tolerations_problem,
                 references=references(pods) if with_references else (),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 seconds=_seconds(raw, pods),
@@ -170,18 +175,22 @@ def owner_of(raw: Obj) -> Obj:
     return next(iter(controllers or (owners if len(owners) == 1 else ())), {})
 
 
-def _tolerations(pods: Sequence[Obj]) -> tuple[tuple[Toleration, ...], ...]:
-    podsets = []
-    for pod in pods:
-        given = get_list(pod, "tolerations")
-        _limit("tolerations in a podSet", NAMES_MAX, len(given))
-        found = {
-            Toleration(*(get_str(one, part) for part in ("key", "operator", "value", "effect")))
-            for one in given
-        }
-        _limit_names(chain.from_iterable(found))
-        podsets.append(tuple(sorted(found)))
-    return tuple(podsets) if any(podsets) else ()
+def _tolerations(pods: Sequence[Obj]) -> tuple[tuple[tuple[Toleration, ...], ...], str]:
+    """Return the tolerations of each podSet, or the limit that they are over."""
+    try:
+        podsets = tuple(_tolerations_of(pod) for pod in pods[:PODSETS_MAX])
+    except _OverLimit as problem:
+        return (), str(problem)
+    return podsets if any(podsets) else (), ""
+
+
+def _tolerations_of(pod: Obj) -> tuple[Toleration, ...]:
+    given = get_list(pod, "tolerations")
+    _limit("tolerations in a podSet", NAMES_MAX, len(given))
+    parts = ("key", "operator", "value", "effect")
+    found = {Toleration(*(get_str(one, part) for part in parts)) for one in given}
+    _limit_names(chain.from_iterable(found), "tolerations")
+    return tuple(sorted(found))
 
 
 def _kind(raw: Obj) -> str:
@@ -200,11 +209,11 @@ def _limit(what: str, most: int, number: int) -> None:
         raise _OverLimit(f"use fewer {what}: at most {most:,} are read, it has {number:,}")
 
 
-def _limit_names(texts: Iterable[str]) -> None:
+def _limit_names(texts: Iterable[str], of: str = "labels, nodes or resources") -> None:
     longest = max(map(len, texts), default=0)
     if longest > NAME_CHARS_MAX:
         why = f"at most {NAME_CHARS_MAX} characters are read, one has {longest:,}"
-        raise _OverLimit(f"shorten the names of labels, nodes or resources: {why}")
+        raise _OverLimit(f"shorten the names of {of}: {why}")
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:

@@ -1,5 +1,6 @@
 """
-The wishes of a job that are ignored: misspelt keys of our domain, and preferences that cannot be read.
+The wishes of a job that are ignored: misspelt keys of our domain, and preferences or tolerations that cannot be
+read.
 
 Pure. The job goes where the rest of its wishes say, so an event reports them to its owner.
 """
@@ -15,11 +16,13 @@ from placement_ac.core.dispatch.scores.data import data_sets
 from placement_ac.core.dispatch.scores.preferred import parse_preferences
 
 
-def ignored(job: JobSpec, *, give_up: bool) -> Iterator[str]:
+def ignored(job: JobSpec, *, give_up: bool, taints: bool = False) -> Iterator[str]:
     """Yield what to correct, for each annotation or label that is ignored.
 
-    `give_up`: whether jobs may be deactivated by their own wish.
+    `give_up`: whether jobs may be deactivated by their own wish. `taints`: whether they must tolerate taints.
     """
+    if taints and job.tolerations_problem:
+        yield f"{job.tolerations_problem}; meanwhile no taint keeps the job from a cluster"
     for key in job.ignored:
         if key in OUR_ANNOTATIONS:
             yield f"make the label {key} an annotation: it is ignored"

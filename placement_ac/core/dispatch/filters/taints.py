@@ -4,7 +4,8 @@ Taints: only the clusters whose taints the job's Pods tolerate, of those taints 
 Reads the tolerations of the podSets, and the taints of the ManagedCluster. For OCM, taints decide which
 clusters a Placement selects; here, which jobs go to one that it selected although it is tainted. A Pod cannot
 name OCM's effects: NoSelect and NoSelectIfNew count as NoSchedule, PreferNoSelect as PreferNoSchedule, which
-refuses no cluster. The job must tolerate a taint in each of its podSets.
+refuses no cluster. The job must tolerate a taint in each of its podSets. Abstains for a job with more tolerations
+than are read.
 """
 
 from typing import Final
@@ -39,6 +40,9 @@ def disliked(job: Workload, cluster: Cluster) -> str:
 
 
 def _tolerates(job: Workload, taint: ClusterTaint) -> bool:
+    """Whether the job tolerates a taint, or may do so: its tolerations are not known."""
+    if job.job.tolerations_problem:
+        return True
     podsets = job.job.tolerations
     return bool(podsets) and all(any(_matches(one, taint) for one in podset) for podset in podsets)
 

@@ -62,6 +62,34 @@ def test_taints(pods: tuple[Any, ...], effect: str, fits: bool) -> None:
     assert answer == (None if fits else reason)
 
 
+TOO_MANY = tolerating(*({"key": f"k{n}", "operator": "Exists"} for n in range(257)))
+TOO_LONG = tolerating({"key": "k" * 318, "operator": "Exists"})
+
+
+@pytest.mark.parametrize(
+    ("pods", "reason"),
+    [
+        pytest.param(
+            TOO_MANY, "use fewer tolerations in a podSet: at most 256 are read, it has 257", id="too many"
+        ),
+        pytest.param(
+            TOO_LONG,
+            "shorten the names of tolerations: at most 317 characters are read, one has 318",
+            id="too long",
+        ),
+    ],
+)
+def test_tolerations_that_are_not_read_hold_up_no_job(pods: tuple[Any, ...], reason: str) -> None:
+    one = job(pods=pods, annotations={DATA: "imagenet"})
+    assert (one.job.problem, one.job.annotation(DATA)) == ("", "imagenet")
+    tainted = cluster(taints=(TEAM, TEAM._replace(effect="PreferNoSelect")))
+    assert [FILTERS[name](one, tainted) for name in ("Taints", "Limits")] == [None, None]
+    why = f"{reason}; meanwhile no taint keeps the job from a cluster"
+    assert [*ignored(one.job, give_up=True, taints=True)] == [why]
+    assert [*ignored(one.job, give_up=True)] == []
+    assert nominated(dispatched("team", pods=pods)) == {"job": ("p-a",)}
+
+
 def dispatched(*keys: str, effect: str = "NoSelect", key: str = "team", pods: tuple[Any, ...] = ()) -> Plan:
     """Two clusters of which OCM's best one is tainted; `keys`: the setting."""
     spec = {"taints": [{"key": key, "value": "a", "effect": effect}]}
