@@ -134,6 +134,25 @@ def test_moves_keep_to_the_budget_and_end_and_no_job_runs_twice(
     assert returned(fleet, cooldown) == []
 
 
+def test_a_job_is_not_sent_back_for_a_cluster_where_its_name_is_taken() -> None:
+    fleet = MovingFleet(1, dict.fromkeys("ab", 4), replace(POLICY, moves=MovePolicy()), left_behind=0.0)
+    fleet.taken["b"] = {"j"}
+
+    async def story() -> None:
+        fleet.start("a")
+        fleet.submit("j", 9 * HOUR)
+        await asyncio.sleep(MINUTE)
+        fleet.hub.select("b")
+        await asyncio.sleep(10 * MINUTE)
+        assert (fleet.where("j"), fleet.moved) == ("a", [])
+        fleet.taken.clear()
+        await asyncio.sleep(3 * MINUTE)
+        assert fleet.where("j") == "b"
+
+    play(fleet.kueue, story())
+    assert fleet.ran_twice() == []
+
+
 def test_a_job_that_is_sent_back_long_after_its_move_was_recorded_counts_for_an_hour_from_then() -> None:
     """The controller crashes between the two writes, and is back 25 s later."""
     policy = replace(POLICY, moves=MovePolicy(per_hour=1))

@@ -14,7 +14,7 @@ from typing import Any
 
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE, MOVED_FROM, OUR_CONTROLLER, WORKLOAD, Kind
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.inputs.job_facts import JobNeeds
+from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
@@ -64,6 +64,8 @@ class MovingFleet:
         self.hub = VirtualHub(self.kueue, self.clusters)
         self.seconds: dict[str, float] = {}
         """Job → how long it takes."""
+        self.taken: dict[str, set[str]] = {}
+        """Cluster → the names of jobs there that no MultiKueue has sent."""
         self.movable: set[str] = set()
         self.moved: list[Moved] = []
         self.others_evicted: set[str] = set()
@@ -137,8 +139,8 @@ class MovingFleet:
             elif left:
                 self.others_evicted.add(name)
 
-    async def _read_queues(self, cluster: KueueObject, _: JobNeeds) -> WorkerFacts:
-        """Read a worker's queues, as `workers.queues` does."""
+    async def _read_queues(self, cluster: KueueObject, needs: JobNeeds) -> WorkerFacts:
+        """Read a worker's queues and the names that are taken there, as `workers.queues` does."""
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]
         if not worker.reachable:
@@ -150,5 +152,7 @@ class MovingFleet:
             {GPU: (FlavorQuota("default", worker.slots * 1000, used * 1000),)},
             active=not worker.held,
         )
+        names = self.taken.get(cluster.meta.name.removeprefix("p-"), ())
+        taken = dict.fromkeys(needs.waiting, frozenset((NAMESPACE, name) for name in names))
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
-        return WorkerFacts({(NAMESPACE, QUEUE): facts})
+        return WorkerFacts({(NAMESPACE, QUEUE): facts}, jobs=JobFacts(taken=taken))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, NeededObject, job_needs
-from placement_ac.core.inputs.state import PlacementPolicy, Snapshot
+from placement_ac.core.inputs.state import PlacementPolicy, Snapshot, WorkerCopies
 from placement_ac.core.plan.job_fit import job_fit
 from placement_ac.core.plan.moving import moving
 from placement_ac.core.plan.plan import plan
@@ -96,11 +96,11 @@ def test_a_cluster_that_lets_nobody_see_what_it_has_counts_as_for_a_job_that_wai
 
 def test_of_jobs_that_ask_for_the_same_only_the_one_with_the_name_stays() -> None:
     alike = job("first", owner=OTHER), job("second", owner=TRAIN)
-    there = {"b": TAKEN}
-    assert recorded(plan(seen(*alike, there=there, used=TWO))) == ["check:Workload/first:a:b:better"]
+    both = {("default", "first"): True, ("default", "second"): True}
+    given: Any = {"there": {"b": TAKEN}, "used": TWO, "copies": {"p-a": WorkerCopies(both, age=1.0)}}
+    assert recorded(plan(seen(*alike, **given))) == ["check:Workload/first:a:b:better"]
     first_was_moved = [entry(50, "Workload/first")]
-    snapshot = seen(*alike, there=there, used=TWO, moves=first_was_moved)
-    assert len(recorded(plan(snapshot))) == len(first_was_moved)
+    assert len(recorded(plan(seen(*alike, **given, moves=first_was_moved)))) == 1
 
 
 @pytest.mark.parametrize(
