@@ -8,9 +8,10 @@ cluster" are the exception: each cluster leaves as soon as that hurts no job, an
 MultiKueueConfig is deleted with the last one, because Kueue accepts no empty list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import (
     NAME_CONFLICT_SECONDS,
@@ -44,7 +45,7 @@ from placement_ac.core.plan.event_intents import (
 from placement_ac.core.plan.giving_up import GiveUps, give_ups
 from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.moving import Moving, moving
-from placement_ac.core.plan.nomination import nominate
+from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
     owners_of,
@@ -55,7 +56,7 @@ from placement_ac.core.plan.objects import (
 from placement_ac.core.plan.quarantine import quarantine_events
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
-from placement_ac.core.plan.workload_states import AnswerContext, answer_workloads
+from placement_ac.core.plan.workload_states import AnswerContext, WorkloadAnswers, answer_workloads
 from placement_ac.core.selection.probe_schedule import due_probes
 from placement_ac.core.selection.selection import maintenance_of, soonest
 
@@ -92,53 +93,86 @@ def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     )
 
 
+class _Objects(NamedTuple):
+    """The objects that are planned, and the clusters that leave."""
+
+    planned: TargetObjects
+    ready: str
+    """The message of Ready; "": no selected cluster can take a Workload."""
+    drain: DrainPlan
+
+
+class _Jobs(NamedTuple):
+    """The writes to Workloads that are planned, and what decides on them."""
+
+    fit: JobFit | None
+    nominations: Nominations
+    moves: Moving
+    giving_up: GiveUps
+    context: AnswerContext
+    answers: WorkloadAnswers
+
+
 def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     verdict = judge(snapshot, targets)
-    selection, mass_loss = targets.selection, targets.mass_loss
-    if paused := keeps_objects(verdict):  # changes resume when the reason is fixed
-        objects, ready = unchanged_objects(snapshot), ""
-        drain = DrainPlan(lasting=frozenset(since for since in snapshot.all_ages if since.kind in LEAVING))
-    else:
-        objects, ready, drain = target_objects(snapshot, targets), usable_message(targets), targets.drain
+    paused = keeps_objects(verdict)  # changes resume when the reason is fixed
+    objects = _objects(snapshot, targets, paused=paused)
+    jobs = _jobs(snapshot, targets, objects, verdict, paused=paused)
+    objects = objects._replace(planned=_with_moves(objects.planned, jobs.moves))
+    return _whole_plan(snapshot, targets, objects, jobs, paused=paused)
+
+
+def _objects(snapshot: Snapshot, targets: TargetClusters, *, paused: bool) -> _Objects:
+    if paused:
+        leaving = frozenset(since for since in snapshot.all_ages if since.kind in LEAVING)
+        return _Objects(unchanged_objects(snapshot), "", DrainPlan(lasting=leaving))
+    return _Objects(target_objects(snapshot, targets), usable_message(targets), targets.drain)
+
+
+def _jobs(
+    snapshot: Snapshot, targets: TargetClusters, objects: _Objects, verdict: Verdict, *, paused: bool
+) -> _Jobs:
     fit = None if paused else job_fit(snapshot, targets)
     nominations = nominate(snapshot, targets, fit)
-    refused = refused_checks(snapshot)
-    moves = Moving() if paused else moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects))
-    if objects.config and moves.plan.record:
-        objects = objects._replace(config=objects.config._replace(moves=moves.plan.record))
-    unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
-    giving_up = GiveUps() if paused else give_ups(snapshot, targets, unfit, nominations.left_copies)
+    moves, giving_up = Moving(), GiveUps()
+    if not paused:
+        moves = moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects.planned))
+        unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
+        giving_up = give_ups(snapshot, targets, unfit, nominations.left_copies)
     context = AnswerContext(
         verdict,
-        ready,
-        drain,
+        objects.ready,
+        objects.drain,
         fit,
         nominations.awaiting,
         nominations.waiting_for_room,
         {move.workload.meta.uid: move.message for move in moves.plan.begun},
-        refused,
+        refused_checks(snapshot),
     )
-    answers = answer_workloads(snapshot, context)
+    return _Jobs(fit, nominations, moves, giving_up, context, answer_workloads(snapshot, context))
+
+
+def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
+    """Return the objects with the record of the moves that come next."""
+    if planned.config and moves.plan.record:
+        return planned._replace(config=planned.config._replace(moves=moves.plan.record))
+    return planned
+
+
+def _whole_plan(
+    snapshot: Snapshot, targets: TargetClusters, decided: _Objects, jobs: _Jobs, *, paused: bool
+) -> Plan:
+    (objects, _, drain), (fit, nominations, moves, giving_up, context, answers) = decided, jobs
+    selection, mass_loss, provisioned = targets.selection, targets.mass_loss, targets.provisioned
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
-    lacking = lacking_clusters(snapshot, targets)
-    connections = connection_events(snapshot, targets)
+    lacking, connections = lacking_clusters(snapshot, targets), connection_events(snapshot, targets)
     quarantines = quarantine_events(snapshot, targets)
-    capacity = _capacity(snapshot, verdict, targets)
+    capacity = _capacity(snapshot, context.verdict, targets)
     probe_requests, next_probe = due_probes(snapshot)
-    provisioned = targets.provisioned
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(
-            provisioned,
-            nominations.questions,
-            connections,
-            quarantines,
-            lacking,
-            capacity,
-            moves,
-            giving_up,
-        ),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves, giving_up),
     )
     gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
@@ -148,10 +182,7 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         selected=selection.ranked,
         unusable=tuple([name for name in selection.left_out if not maintenance_of(snapshot, name)]),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={
-            check.meta.name: verdict for check in snapshot.checks.ours if check.meta.name not in refused
-        }
-        | refused,
+        verdicts={**{check.meta.name: context.verdict for check in snapshot.checks.ours}, **context.refused},
         config=objects.config,
         clusters=objects.clusters,
         prepared=objects.prepared,
@@ -166,16 +197,12 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         unfit=nominations.unfit,
         ignored=tuple(_ignored(snapshot, targets, fit)),
         refusals=nominations.refusals,
-        ask_for_copies=tuple(
-            dict.fromkeys(
-                (
-                    *(*drain.ask_for_copies, *nominations.ask_for_copies),
-                    *(*moves.plan.ask_for_copies, *giving_up.ask_for_copies),
-                )
-            )
+        ask_for_copies=_once(
+            *(drain.ask_for_copies, nominations.ask_for_copies),
+            *(moves.plan.ask_for_copies, giving_up.ask_for_copies),
         ),
         capacities=capacity.wanted,
-        ask_for_facts=tuple(dict.fromkeys((*nominations.questions.ask, *capacity.ask, *moves.questions.ask))),
+        ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
         probe_requests=probe_requests,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
@@ -187,6 +214,11 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
+
+
+def _once(*names: Iterable[str]) -> tuple[str, ...]:
+    """Return all names in their order, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
 def _is_in_step(snapshot: Snapshot, objects: TargetObjects) -> bool:
