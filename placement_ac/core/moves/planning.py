@@ -67,10 +67,9 @@ def plan_moves(
         last = fleet.history.last_of(check)
         if objection := _objection(fleet, check, last, by_uid, in_step=in_step, mass_loss=mass_loss):
             objections[check] = objection
-        if last and not mass_loss and (job := _to_begin(fleet, last, by_uid)):
-            if not may_leave(fleet, job):
-                objections[check] = f"no other cluster is known to have room for {job.label} any more"
-            elif _is_reported(fleet, job):
+        job = _to_begin(fleet, last, by_uid) if last and not mass_loss else None
+        if last and job and may_leave(fleet, job):
+            if _is_reported(fleet, job):
                 begun.append(_begun(fleet, last, job))
             elif _may_be_asked(fleet, job):
                 ask.append(job.cluster)
