@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,8 +17,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from placement_ac.core.api.constants import ANNOTATION_MOVES, MULTIKUEUE_CONFIG, Kind
+from placement_ac.core.api.constants import (
+    ANNOTATION_MOVES,
+    MOVE_BEGINS_SECONDS,
+    MULTIKUEUE_CONFIG,
+    Kind,
+)
 from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy
+from placement_ac.core.moves.history import Move, MoveHistory
+from placement_ac.kube.client import TIMEOUT_SECONDS
+from tests.support.builders import NOW
 from tests.support.virtual.hub import object_of
 from tests.support.virtual.loop import play
 from tests.support.virtual.moving_fleet import MovingFleet
@@ -132,6 +141,40 @@ def test_moves_keep_to_the_budget_and_end_and_no_job_runs_twice(
     assert too_soon(fleet, cooldown) == []
     assert {move.job for move in fleet.moved} <= fleet.movable
     assert returned(fleet, cooldown) == []
+
+
+@given(
+    per_hour=st.integers(1, 4),
+    cooldown=st.sampled_from((600.0, HOUR)),
+    steps=st.lists(
+        st.tuples(
+            st.floats(1.0, 900.0),
+            st.floats(0.0, MOVE_BEGINS_SECONDS),
+            st.floats(0.0, TIMEOUT_SECONDS),
+            st.booleans(),
+        ),
+        max_size=40,
+    ),
+)
+@settings(max_examples=200, deadline=None)
+def test_however_late_jobs_are_sent_back_the_budget_and_the_cooldown_hold(
+    per_hour: int, cooldown: float, steps: list[tuple[float, float, float, bool]]
+) -> None:
+    """Each step: the seconds since the one before, until the move begins, and of its write; which job."""
+    policy, now = MovePolicy(per_hour=per_hour, cooldown=cooldown), NOW
+    moves: list[Move] = []
+    evicted: list[tuple[datetime, str]] = []
+    for since, begins, takes, is_first in steps:
+        now += timedelta(seconds=since)
+        history, uid = MoveHistory(tuple(moves), policy, now), "first" if is_first else f"u{len(moves)}"
+        if history.left("check") and uid not in history.cooling:
+            moves.append(Move("check", uid, "a", "b", "drain", now.replace(microsecond=0)))
+            evicted.append((max(now, moves[-1].at + timedelta(seconds=begins + takes)), uid))
+    for number, (at, uid) in enumerate(evicted):
+        later = [(other - at).total_seconds() for other, _ in evicted[:number] + evicted[number + 1 :]]
+        assert sum(0 <= seconds < HOUR for seconds in later) < per_hour
+        again = [(other - at).total_seconds() for other, job in evicted[number + 1 :] if job == uid]
+        assert all(seconds >= cooldown for seconds in again)
 
 
 def test_a_job_is_not_sent_back_for_a_cluster_where_its_name_is_taken() -> None:
