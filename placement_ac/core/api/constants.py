@@ -265,7 +265,7 @@ BUDGET_SECONDS: Final = 3600.0
 MOVE_BEGINS_SECONDS: Final = 30.0
 """How long after it was recorded a move may still begin."""
 MOVE_SURELY_BEGUN_SECONDS: Final = 2 * MOVE_BEGINS_SECONDS
-"""How long after it was recorded a move has begun, if ever: its write may take `kube.client.TIMEOUT_SECONDS`."""
+"""How long after it was recorded a move has begun, if ever: the write takes `kube.client.TIMEOUT_SECONDS`."""
 MOVE_GIVEN_UP_SECONDS: Final = 600.0
 """How long a move may take at most before the next one begins."""
 EDIT_WINDOW_SECONDS: Final = 60.0

@@ -3,7 +3,7 @@ Which jobs have waited as long as they say themselves, and are deactivated (a se
 
 Pure. Only a Workload that Kueue has placed nowhere, and of which all listed clusters, and those to which it
 is nominated, have just said that they hold no copy with quota: one may have kept a copy from before. One that
-cannot be asked keeps the job active. If the write fails, the job goes on as if it had not been tried, and it is
+cannot be asked keeps the job active. If the write fails, the job may be nominated as before, and the write is
 tried again later.
 """
 

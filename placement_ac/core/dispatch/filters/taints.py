@@ -4,8 +4,8 @@ Taints: only the clusters whose taints the job's Pods tolerate, of those taints 
 Reads the tolerations of the podSets, and the taints of the ManagedCluster. For OCM, taints decide which
 clusters a Placement selects; here, which jobs go to one that it selected although it is tainted. A Pod cannot
 name OCM's effects: NoSelect and NoSelectIfNew count as NoSchedule, PreferNoSelect as PreferNoSchedule, which
-refuses no cluster. The job must tolerate a taint in each of its podSets. Abstains for a job with more tolerations
-than are read.
+refuses no cluster. The job must tolerate a taint in each of its podSets. Abstains for a job that has more
+tolerations than are read.
 """
 
 from typing import Final

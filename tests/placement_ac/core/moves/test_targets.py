@@ -1,4 +1,4 @@
-"""A job is moved only to a cluster where it would start: the filters judge the target before it is sent back."""
+"""A job is moved only to a cluster where it would start: filters judge the target before it is sent back."""
 
 from collections.abc import Mapping
 from dataclasses import replace
