@@ -4,7 +4,7 @@ The wishes of a Workload about its cluster: annotations, labels, node requiremen
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
 specs are one object. Anybody who may create a Job writes them, so they are read under limits, in linear time:
-of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations, none is kept.
+of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations none is kept.
 """
 
 from bisect import bisect_left

@@ -1,6 +1,6 @@
 """
-The wishes of a job that are ignored: misspelt keys of our domain, preferences that cannot be read, and too many
-tolerations.
+The wishes of a job that are ignored: misspelt keys of our domain, preferences that cannot be read, and
+tolerations that are too many.
 
 Pure. The job goes where the rest of its wishes say, so an event reports them to its owner.
 """

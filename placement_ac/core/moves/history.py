@@ -20,7 +20,7 @@ from placement_ac.core.inputs.state import MovePolicy, Snapshot
 
 Cause = Literal["drain", "maintenance", "quarantine", "better"]
 COUNTED_SECONDS: Final = BUDGET_SECONDS + MOVE_SURELY_BEGUN_SECONDS
-"""How long a budget counts a move after it was recorded: BUDGET_SECONDS or more after the job was sent back."""
+"""How long a budget counts a recorded move: for BUDGET_SECONDS or more after the job was sent back."""
 CLOCKS_DIFFER_SECONDS: Final = 60.0
 """A move that is later than this is no replica's, and counts for nothing."""
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)

@@ -46,10 +46,7 @@ def moving(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None, *, i
     movable = [w for w in snapshot.workloads if w.cluster and w.movable and w.job.requests]
     asked = {name for job in movable[:1] for name in fit.askable(job, fleet.clusters)}
     left_copies = [
-        job
-        for step in targets.drain.releases
-        for job in step.send_back
-        if job.moved and not job.cluster
+        job for step in targets.drain.releases for job in step.send_back if job.moved and not job.cluster
     ]
     return Moving(
         plan_moves(fleet, left_copies, in_step=in_step, mass_loss=bool(targets.mass_loss.held)),

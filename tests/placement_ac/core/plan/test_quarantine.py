@@ -139,9 +139,7 @@ def test_those_that_wait_there_take_turns_if_they_are_too_many_for_one_plan() ->
 def test_many_that_wait_there_are_taken_back_together_even_while_new_jobs_are_too_many_for_one_plan() -> None:
     waiting = [ready("p-a", name=f"w{n}") for n in range(20)]
     selectors = [{f"{DOMAIN}/cluster-selector": f"gpu!=x{n}"} for n in range(200)]
-    new = [
-        raw_job(f"n{n}", annotations=one, check="Ready", mk="Pending") for n, one in enumerate(selectors)
-    ]
+    new = [raw_job(f"n{n}", annotations=one, check="Ready", mk="Pending") for n, one in enumerate(selectors)]
     half = {"policy": replace(OURS, dispatch_steps=100 * 132), "copies": NO_COPIES}
     found = nominated(planned("ab", "a", *waiting, *new, **half))
     assert {name: to for name, to in found.items() if name.startswith("w")} == dict.fromkeys(
