@@ -113,7 +113,7 @@ def test_a_job_whose_write_was_refused_is_nominated_and_tried_again_a_minute_lat
     seen = replace(seen, fleet=replace(seen.fleet, worker_copies=NOWHERE))
 
     def then(answer: Plan, seconds: float) -> Plan:
-        return plan(replace(seen, all_ages={since: seconds for since in answer.lasting}))
+        return plan(replace(seen, all_ages=dict.fromkeys(answer.lasting, seconds)))
 
     for first in (plan(seen), then(plan(seen), 60.0)):
         assert (given_up(first).keys(), nominated(first)) == ({"job"}, {})
