@@ -150,9 +150,9 @@ def outage(at: float) -> Trouble:
 
 
 def test_a_move_while_the_list_is_held_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def always(fleet: Any, *, in_step: bool, mass_loss: bool) -> MovePlan:
+    def always(fleet: Any, sent_again: Any, *, in_step: bool, mass_loss: bool) -> MovePlan:
         del mass_loss
-        return plan_moves(fleet, in_step=in_step, mass_loss=False)
+        return plan_moves(fleet, sent_again, in_step=in_step, mass_loss=False)
 
     crowd = tuple(job(n, 5 + n / 60, gpus=1) for n in range(40))
     items = (*crowd, outage(7.3))
