@@ -65,6 +65,7 @@ def test_a_job_that_may_not_be_deactivated_is_sent_to_a_cluster_that_has_room_la
         submit(fleet)
         await asyncio.sleep(200.0)
         assert (is_active(fleet), gave_up(fleet), fleet.where(JOB)) == (True, 0, "")
+        assert 1 <= fleet.hub.refused <= 3  # once a minute, from its first one on
         fleet.resize("b", 8)
         await asyncio.sleep(60.0)
         assert fleet.where(JOB) == "b"

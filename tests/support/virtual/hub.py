@@ -75,6 +75,8 @@ class VirtualHub(MemoryHub):
         """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
         self.may_deactivate = True
+        self.refused = 0
+        """How often it was refused to deactivate a Workload."""
         self.strike_in = 0
         self.struck: Callable[[], None] = lambda: None
         for worker in kueue.workers.values():
@@ -235,6 +237,7 @@ class VirtualHub(MemoryHub):
     def deactivate(self, patch: Raw, name: str) -> Raw:
         """Write `spec.active` of a Workload. Raises Refused while `may_deactivate` is False."""
         if not self.may_deactivate:
+            self.refused += 1
             raise Refused(f"Workload {name} must not be patched", status=403)
         job, version = _job(name), patch["metadata"]["resourceVersion"]
         self.kueue.activate(job, patch["spec"]["active"], resource_version=version)
