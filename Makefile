@@ -23,7 +23,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,7 +123,7 @@ chaos: $(VENV)/installed ## Run two replicas under random faults for ten minutes
 	$(BIN)/python -m tests.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),600)
 
 day: $(VENV)/installed ## Play a day of jobs and troubles in virtual time, in each mode; SEED and HOURS name another one
-	PYTHONHASHSEED=0 $(BIN)/python -m tests.day --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
+	$(BIN)/python -m tests.day --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
 
 audit: $(VENV)/installed ## Look the locked packages up among the known vulnerabilities; needs a network
 	$(BIN)/pip-audit --strict --progress-spinner off --disable-pip --require-hashes --requirement requirements-dev.lock
@@ -148,6 +148,9 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 
 bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, with 50 clusters of 10 queues
 	$(BIN)/python -m bench.capacity
+
+bench-forecasts: $(VENV)/installed ## Measure what it costs to say when 1,000 jobs start
+	$(BIN)/python -m bench.forecasts
 
 bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
 	$(BIN)/python -m bench.nominations

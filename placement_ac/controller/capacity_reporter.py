@@ -7,10 +7,10 @@ a step (`core.capacity_report.changes`).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -84,7 +84,10 @@ class _Hub:
 
 
 class CapacityReporter:
-    """Reports the capacity of the clusters. `clock` and `monotonic` as in `Reconciler`."""
+    """Reports the capacity of the clusters. `clock` and `monotonic` as in `Reconciler`.
+
+    `in_thread(work, *arguments)` does the sums.
+    """
 
     def __init__(
         self,
@@ -94,12 +97,14 @@ class CapacityReporter:
         *,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
+        in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
     ) -> None:
         self._cache = cache
         self._client = client
         self._policy = policy
         self._clock = clock
         self._monotonic = monotonic
+        self._in_thread = in_thread
         self._answers: dict[str, _Answer] = {}
         """MultiKueueCluster, or cluster with a leading "/", → its last answer."""
         self._known: _Hub | None = None
@@ -185,7 +190,8 @@ class CapacityReporter:
         """Whether to write: after a step, and now and then in any case, as somebody may have deleted it."""
         if self._written is None or self._monotonic() - self._written_at >= AGE_STEP.total_seconds():
             return True
-        return await asyncio.to_thread(differs_by_step, self._written, report)
+        differs: bool = await self._in_thread(differs_by_step, self._written, report)
+        return differs
 
     async def _wait_for_news(self) -> None:
         """Wait for an answer; without one, jobs may have come or left after WRITE_SECONDS."""
@@ -200,7 +206,7 @@ class CapacityReporter:
         """Write both ConfigMaps; an error is logged once, and the next look tries again."""
         names, term = (CAPACITY_NAME, CAPACITY_QUEUES_NAME), self._term
         try:
-            for name, text in zip(names, await asyncio.to_thread(documents, report), strict=True):
+            for name, text in zip(names, await self._in_thread(documents, report), strict=True):
                 await self._apply(name, text)
         except NotLeading:
             return
@@ -235,7 +241,8 @@ class CapacityReporter:
         for name, cluster in clusters.items():
             states.append(self._state(name, cluster, hub))
             await asyncio.sleep(0)
-        return await asyncio.to_thread(capacity_report, states, self._policy.gpus)
+        report: CapacityReport = await self._in_thread(capacity_report, states, self._policy.gpus)
+        return report
 
     def _state(self, name: str, cluster: ReportedCluster, hub: _Hub) -> WorkerState:
         running, waiting = hub.there(cluster.workers)

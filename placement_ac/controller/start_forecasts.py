@@ -1,15 +1,17 @@
 """
 Says of each job that waits when it will start, and counts how often that held.
 
-Apart from the dispatcher: at most once a minute, in a thread that works for a few milliseconds at a time, and
-for so long at most in each minute. A forecast is never written anywhere: it is kept in memory until its job
-has started.
+Apart from the dispatcher: in a thread that works for a few milliseconds at a time. It looks once a minute,
+and less often the more that costs, so that it takes no more than CORE_SHARE of a core. A forecast is never
+written anywhere: it is kept in memory until its job has started.
 """
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -18,8 +20,9 @@ import structlog
 from placement_ac.cache.store import Cache
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.expected_start.estimate import TOO_SLOW
 from placement_ac.core.expected_start.forecast import forecast
-from placement_ac.core.expected_start.model import ExpectedStart
+from placement_ac.core.expected_start.model import ExpectedStart, Unknown
 from placement_ac.core.expected_start.outcomes import Forecasts
 from placement_ac.core.expected_start.world import HubQueues, PlacementInputs
 from placement_ac.core.inputs.queue_facts import worker_facts
@@ -31,12 +34,14 @@ from placement_ac.observability.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 60.0
-"""How often it looks at the jobs that wait."""
-SLICE_SECONDS: Final = 0.01
+"""It looks at the jobs that wait so often, if that costs little."""
+CORE_SHARE: Final = 0.02
+"""The share of a core that it takes at most: after a look that cost more, it waits for longer."""
+SLICE_SECONDS: Final = 0.005
 """For so long at a time its thread keeps the event loop from working."""
-PAUSE_SECONDS: Final = 0.04
-BUSY_SECONDS: Final = 3.0
-"""For so long at most in one look: then the simulations count that have ended."""
+PAUSE_SECONDS: Final = 0.045
+BUSY_SECONDS: Final = 8.0
+"""For so long at most it simulates in one look: the simulations are cut short to fit in."""
 
 _Found = Mapping[str, ExpectedStart]
 InThread = Callable[[Callable[[], _Found | None]], Awaitable[_Found | None]]
@@ -65,11 +70,23 @@ class StartForecaster:
         self._stop = threading.Event()
         """Set: nobody wants what the thread works on."""
         self._logged = LogDeduplicator()
+        self.cost_seconds = 0.0
+        """How many seconds of a core the last look has taken."""
+
+    @property
+    def expected(self) -> _Found:
+        """The first forecast of each job that waits, by uid."""
+        return self._forecasts.expected
+
+    @property
+    def rest_seconds(self) -> float:
+        """How long to wait until the next look."""
+        return max(LOOK_SECONDS, self.cost_seconds / CORE_SHARE)
 
     async def keep_looking(self, leads: Callable[[], bool]) -> None:
-        """Look once a minute while this process leads. Whatever goes wrong, the controller goes on."""
+        """Look again and again while this process leads. Whatever goes wrong, the controller goes on."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self.rest_seconds)
             try:
                 if leads():
                     await self.look()
@@ -85,6 +102,7 @@ class StartForecaster:
     async def look(self) -> None:
         """Count the forecasts of jobs that have started, and give one to each job that has none."""
         forecasts, cache = self._forecasts, self._cache
+        self.cost_seconds = 0.0
         if (
             not cache.has_synced
             or cache.runs is None
@@ -94,9 +112,10 @@ class StartForecaster:
         placements = await self._placements()
         if forecasts is not self._forecasts:
             return
-        workloads = {one.meta.uid: one for of in placements for one in of.snapshot.workloads}
-        waiting = self._count(workloads.values())
-        new = {uid for uid in waiting if not forecasts.known(uid)}
+        with self._measured():
+            workloads = {one.meta.uid: one for of in placements for one in of.snapshot.workloads}
+            waiting = self._count(workloads.values())
+            new = {uid for uid in waiting if not forecasts.known(uid)}
         now = self._clock()
         if new and (found := await self._forecast(placements, now, new)) and forecasts is self._forecasts:
             forecasts.give(found, now)
@@ -105,11 +124,21 @@ class StartForecaster:
         """Return the inputs of the Placements whose jobs we dispatch; others have their turn in between."""
         found = []
         for key in sorted(key for key in self._cache.keys() if key.kind == "placement"):  # noqa: SIM118  # no mapping
-            snapshot = self._snapshot(key)
-            if snapshot.policy.dispatcher and snapshot.checks.ours:  # no check is left of some
-                found.append(PlacementInputs(snapshot, select_targets(snapshot)))
+            with self._measured():
+                snapshot = self._snapshot(key)
+                if snapshot.policy.dispatcher and snapshot.checks.ours:  # no check is left of some
+                    found.append(PlacementInputs(snapshot, select_targets(snapshot)))
             await asyncio.sleep(0)
         return found
+
+    @contextmanager
+    def _measured(self) -> Iterator[None]:
+        """Add what is done inside, without waiting, to the cost of this look."""
+        began = self._busy()
+        try:
+            yield
+        finally:
+            self.cost_seconds += self._busy() - began
 
     def _count(self, workloads: Iterable[Workload]) -> list[str]:
         """Take in which jobs have started since the last look; return the uids of those that wait."""
@@ -135,16 +164,17 @@ class StartForecaster:
             self._hub_queues(),
             now,
             wanted,
-            is_over=lambda: work.spent >= BUSY_SECONDS,
+            spent=lambda: work.spent / BUSY_SECONDS,
         )
         try:
             found = await self._in_thread(lambda: work.do(steps))
         finally:
             stop.set()
-        if work.spent >= BUSY_SECONDS:
-            level = self._logged.level("busy", "")
-            log.log(level, "too many jobs wait to simulate often when each starts", seconds=BUSY_SECONDS)
-        else:
+            self.cost_seconds += work.spent
+        if found and Unknown(TOO_SLOW) in found.values():
+            level = self._logged.level("busy", "", logging.INFO)
+            log.log(level, "it is unknown when the last jobs of a long queue start", seconds=BUSY_SECONDS)
+        elif found:
             self._logged.ended("busy")
         return found
 

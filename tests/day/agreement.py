@@ -17,14 +17,17 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import choices
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus
+from kubectl_placement.story.lines import job_lines
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_DRAINING
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.state import Key
 from placement_lab.standins.multikueue import objects as of
+from tests.day.capacity_agreement import CapacityAgreement
 from tests.day.job_agreement import ASK_SECONDS, JobAgreement
 from tests.day.rules import Rules
+from tests.day.story_agreement import StoryAgreement
 from tests.day.trace import CANDIDATES, CLUSTERS, PLACEMENTS
 from tests.day.world import World
 from tests.support.virtual.clock import START
@@ -53,12 +56,18 @@ class Agreement:
 
     def __post_init__(self) -> None:
         self.world, self.jobs = self.rules.world, JobAgreement(self.rules)
+        self.stories, self.capacity = StoryAgreement(self.rules), CapacityAgreement(self.rules)
         self.world.kueue.later(1.0, self._second)
 
     def _second(self) -> None:
         self.world.kueue.later(1.0, self._second)
+        self.capacity.note()
         if self._age(self.jobs.asked) >= ASK_SECONDS:
-            self.jobs.compare(view_of(self.world))
+            view = view_of(self.world)
+            lines = {line.workload.removeprefix("job-"): line for line in job_lines(view)}
+            self.jobs.compare(lines)
+            self.stories.compare(view, lines)
+            self.capacity.compare()
         if self.rules.looks != self._looks:
             self._looks = self.rules.looks
             self._note("draining", self._draining())

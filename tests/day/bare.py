@@ -142,9 +142,11 @@ class BareFleet:
         worker, found = self.worker(cluster), {}
         for kind, namespace, name in worker.objects:
             if kind == constants.LOCAL_QUEUE.kind and (queue := worker.cluster_queue_of(namespace, name)):
-                reserved = worker.use().gpus.get(queue, 0) * 1000
-                quota = FlavorQuota(FLAVOR, worker.quota(queue) * 1000, reserved)
-                found[namespace, name] = QueueFacts(queue, {GPU: (quota,)}, active=not worker.held)
+                use = worker.use()
+                quota = FlavorQuota(FLAVOR, worker.quota(queue) * 1000, use.gpus.get(queue, 0) * 1000)
+                admitted = use.admitted.get(queue, 0)
+                facts = QueueFacts(queue, {GPU: (quota,)}, reserving=admitted, active=not worker.held)
+                found[namespace, name] = facts
         return found
 
     # -- the hub

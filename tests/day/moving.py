@@ -25,6 +25,7 @@ from tests.support.builders import Raw, an
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS
 from tests.support.virtual.hub import checks_of
+from tests.support.virtual.workers import QUEUE
 from tests.support.virtual.workloads import NAMESPACE
 
 if TYPE_CHECKING:
@@ -175,8 +176,14 @@ class MovingFleet:
     def queue_facts(self, cluster: str) -> WorkerFacts:
         """Return what a worker that answers says of its queues."""
         worker = self._kueue.workers[cluster]
-        quota = FlavorQuota("default", worker.slots * 1000, self._kueue.slots_used(cluster) * 1000)
-        facts = QueueFacts("cluster-queue", {GPU: (quota,), MEMORY: (PLENTY,)}, active=not worker.held)
+        use = self._kueue.use(cluster)
+        quota = FlavorQuota("default", worker.slots * 1000, use.gpus.get(QUEUE, 0) * 1000)
+        facts = QueueFacts(
+            QUEUE,
+            {GPU: (quota,), MEMORY: (PLENTY,)},
+            reserving=use.admitted.get(QUEUE, 0),
+            active=not worker.held,
+        )
         return WorkerFacts({(NAMESPACE, queue): facts for queue in QUEUES})
 
     async def read_worker(self, cluster: str, _: CredentialSource) -> WorkerReading:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from placement_ac.core.api.constants import (
+    CONFIG_MAP,
     GATE_CLOSED_MAX_SECONDS,
     MOVED_FROM,
     PLACEMENT_SCORE,
@@ -22,7 +23,8 @@ from tests.day.world import World
 
 NAMES: Final = (
     *("twice", "killed", "lost", "waits", "leaving", "empties", "reconciles", "writes"),
-    *("drains", "lost-clusters", "counts", "explained", "jobs"),  # of `agreement`
+    *("drains", "lost-clusters", "counts", "explained"),  # of `agreement`
+    *("jobs", "job", "capacity"),  # of what `kubectl placement` says
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
     *("movable", "cooldown", "budget", "held", "scores"),  # of `moves_rules`
@@ -45,6 +47,8 @@ RECONCILES_PER_HOUR: Final = 3600
 WRITES_PER_ITEM: Final = 12
 WRITES_PER_HOUR: Final = 100
 """An hour may have so many writes, and WRITES_PER_ITEM more for each job and each trouble in it."""
+CAPACITY_WRITES_PER_HOUR: Final = 2 * 60 + 20
+"""Two ConfigMaps at most once a minute, and some more after restarts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +137,10 @@ class Rules:
         before.raw = raw
 
     def _hidden_copies(self, name: str) -> frozenset[str]:
-        workers = self.world.kueue.workers
-        return frozenset(
-            cluster
-            for cluster in CLUSTERS
-            if name in workers[cluster].copies and not _is_connected(workers[cluster])
-        )
+        workers, placement = self.world.kueue.workers, self.world.jobs[name].placement
+        there = (cluster for cluster in CLUSTERS if name in workers[cluster].copies)
+        names = {cluster: self.world.name_of(placement, cluster) for cluster in there}
+        return frozenset(one for one, full_name in names.items() if not _is_connected(workers[full_name]))
 
     def _evicted(self, name: str, worker: str, why: str) -> None:
         cluster = self.world.cluster_of(worker)
@@ -341,12 +343,15 @@ class Rules:
         for key, number in (reconciles - before).items():
             if number > RECONCILES_PER_HOUR:
                 self.found("reconciles", f"{key.kind} {key.name} was reconciled {number} times in an hour")
-        # Scores have a budget of their own: they are renewed before they expire (docs/rebalancing.md).
-        number = (writes - written).total() - (writes - written)[PLACEMENT_SCORE]
+        # Scores are renewed before they expire (docs/rebalancing.md); capacity has a limit of its own.
+        new = writes - written
+        number = new.total() - new[PLACEMENT_SCORE] - new[CONFIG_MAP]
         most = WRITES_PER_HOUR + WRITES_PER_ITEM * (self.happened + len(self.jobs))
         self.happened = 0
         if number > most:
-            self.found("writes", f"{number} writes in an hour: {dict(writes - written)}")
+            self.found("writes", f"{number} writes in an hour: {dict(new)}")
+        if new[CONFIG_MAP] > CAPACITY_WRITES_PER_HOUR:
+            self.found("writes", f"the capacity was written {new[CONFIG_MAP]} times in an hour")
 
 
 def is_move(why: str) -> bool:

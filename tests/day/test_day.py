@@ -7,6 +7,8 @@ another one. Three are played here, and `make day` alone waits until a quarantin
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -23,6 +25,7 @@ from tests.day.day import play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
 from tests.day.world import MODES, MORE_TROUBLES, MOVES, World
+from tests.support.documents import ROOT
 
 NOON: Final = 12.0
 HOURS: Final = 6.0
@@ -36,6 +39,30 @@ SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
 def test_the_same_seed_gives_the_same_day() -> None:
     assert a_day(1) == a_day(1)
     assert a_day(1) != a_day(2)
+
+
+PLAY: Final = """
+from tests.day.day import play_day
+from tests.day.trace import HOUR, a_day
+print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 2).world.kueue.starts))
+"""
+
+
+def test_the_same_seed_gives_the_same_play() -> None:
+    """In each process: no order depends on the hashes of names."""
+    plays = [
+        subprocess.run(
+            [sys.executable, "-c", PLAY],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=ROOT,
+        ).stdout.rpartition("played")[2]
+        for seed in "12"
+    ]
+    assert plays[0] == plays[1]
+    assert "j0" in plays[0]
 
 
 @pytest.mark.long

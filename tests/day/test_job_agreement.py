@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_placement.story.lines import job_lines
 from kubectl_placement.story.model import JobLine, JobState
-from tests.day import job_agreement
+from tests.day import agreement
 from tests.day.day import play_day
 from tests.day.test_day import research
 from tests.day.trace import HOUR
@@ -52,7 +52,7 @@ def test_a_false_list_is_found(
     def false(view: Any) -> Lines:
         return fault(job_lines(view))
 
-    monkeypatch.setattr(job_agreement, "job_lines", false)
+    monkeypatch.setattr(agreement, "job_lines", false)
     finding = play_day("dispatcher", 1, ITEMS, HOUR, ["jobs"]).finding
     assert finding
     assert says in finding.message

@@ -13,7 +13,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from placement_ac.config.policy import hub_facts, placement_policy, score_policy, worker_setup_policy
+from placement_ac.config.policy import (
+    capacity_policy,
+    hub_facts,
+    placement_policy,
+    score_policy,
+    worker_setup_policy,
+)
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
@@ -54,6 +60,7 @@ from tests.support.virtual.clock import START
 from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS, VirtualController
 from tests.support.virtual.hub import VirtualHub, checks_of
 from tests.support.virtual.kueue import VirtualKueue
+from tests.support.virtual.workers import QUEUE
 from tests.support.virtual.workloads import NAMESPACE
 
 MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -145,6 +152,8 @@ class World:
         self.kueue.on_start.append(self._started)
         self.kueue.listeners.append(self._witness)
         self._finished: set[str] = set()
+        self.answered: dict[str, float] = {}
+        """Cluster whose worker has answered the dispatcher → when it was asked then."""
         setup = worker_setup_policy(self.settings)
         self.bare = BareFleet(self) if setup.enabled else None
         self.moving = MovingFleet(self) if self.settings.moves else None
@@ -160,6 +169,7 @@ class World:
             setup=setup,
             reports=score_policy(self.settings),
             read_worker=self.moving.read_worker if self.moving else None,
+            capacity=capacity_policy(self.settings),
         )
         self.controller: VirtualController
 
@@ -433,19 +443,23 @@ class World:
 
     async def _read_queues(self, cluster: KueueObject, _: JobNeeds) -> WorkerFacts:
         """Read a worker's queues, as `workers.queues` does."""
+        asked = self.now
         await asyncio.sleep(self.odds.draw(ASK_SECONDS))
         worker = self.kueue.workers[cluster.meta.name]
         if not worker.reachable:
             await asyncio.sleep(TIMEOUT_SECONDS if self.odds.chance.random() < 0.5 else 0.0)
             return WorkerFacts(problem="it does not answer")
+        self.answered[self.cluster_of(cluster.meta.name)] = asked
         if self.bare:
             await asyncio.sleep(self.odds.draw(ASK_SECONDS))
             return WorkerFacts(self.bare.facts(cluster.meta.name))
         if self.moving:
             await asyncio.sleep(self.odds.draw(ASK_SECONDS))
             return self.moving.queue_facts(cluster.meta.name)
-        used = self.kueue.slots_used(cluster.meta.name)
-        quota = FlavorQuota("default", worker.slots * 1000, used * 1000)
-        facts = QueueFacts("cluster-queue", {GPU: (quota,)}, active=not worker.held)
+        use = self.kueue.use(cluster.meta.name)
+        quota = FlavorQuota("default", worker.slots * 1000, use.gpus.get(QUEUE, 0) * 1000)
+        facts = QueueFacts(
+            QUEUE, {GPU: (quota,)}, reserving=use.admitted.get(QUEUE, 0), active=not worker.held
+        )
         await asyncio.sleep(self.odds.draw(ASK_SECONDS))
         return WorkerFacts({(NAMESPACE, queue): facts for queue in QUEUES})

@@ -20,6 +20,7 @@ from placement_ac.controller import (
     lease,
     recorder,
     session,
+    start_forecasts,
     write_limits,
 )
 from placement_ac.core.api import constants
@@ -174,6 +175,15 @@ IN_SENTENCES: Final = [
         "also listed again every ten minutes, kopf's every minute",
         informer.RELIST_SECONDS,
         600,
+    ),
+    ("monitoring", "They take at most 2 % of a core", start_forecasts.CORE_SHARE, 0.02),
+    ("monitoring", "for 5 ms at a time", start_forecasts.SLICE_SECONDS, 0.005),
+    ("monitoring", "at a time and for 8 s at most", start_forecasts.BUSY_SECONDS, 8),
+    (
+        "monitoring",
+        "took more than 1.2 s",
+        start_forecasts.LOOK_SECONDS * start_forecasts.CORE_SHARE,
+        1.2,
     ),
     ("capacity", "writes both at most once a minute", capacity_reporter.WRITE_SECONDS, 60),
     ("capacity", "an answer is ten minutes newer", changes.AGE_STEP.total_seconds(), 600),

@@ -13,11 +13,11 @@ from placement_ac.core.expected_start.simulation import Simulation
 
 RUNS: Final = 40
 RUNS_ENOUGH: Final = 20
-"""From so many on, the simulations that have ended count if there is no time for all."""
+"""So many count if there is no time for all; each of them has an equal share of the time."""
 HANDOVER_P50_SECONDS: Final = 1.0
 HANDOVER_P90_SECONDS: Final = 3.0
 """Kueue takes so long from free quota to a job that is placed, most of it until the hub hears of it."""
-TOO_SLOW: Final = "too many jobs wait to simulate often enough when each starts"
+TOO_SLOW: Final = "too many jobs wait before it to simulate them all in the time that there is"
 TOO_LATE: Final = "in too many cases it does not start within what is simulated"
 T = TypeVar("T")
 
@@ -26,47 +26,47 @@ def expected_starts(
     world: World,
     wanted: Container[str] | None = None,
     runs: int = RUNS,
-    is_over: Callable[[], bool] = lambda: False,
+    spent: Callable[[], float] = lambda: 0.0,
 ) -> Generator[None, None, Mapping[str, ExpectedStart]]:
     """Return uid → the expected start of each job that waits; yield after each few milliseconds.
 
-    `wanted`: only these; None: all. `is_over`: whether there is no time for more simulations.
+    `wanted`: only these; None: all. `spent`: the share of the time that there is, 0 to 1, that is gone: if
+    the simulations would take longer, they are cut short, and those jobs are unknown that start later.
     """
     waiting = [job.uid for job in world.jobs if job.runs_in is None]
     starts: dict[str, list[float]] = {uid: [] for uid in waiting if wanted is None or uid in wanted}
-    enough = min(runs, RUNS_ENOUGH)
-    for ended in range(runs if starts else 0):
-        has_ended = yield from _simulate(world, ended, starts, is_over)
-        if not has_ended and ended < enough:
-            return dict.fromkeys(starts, Unknown(TOO_SLOW))
-        if not has_ended:
+    begun, needed, is_cut = spent(), min(runs, RUNS_ENOUGH), False
+    if begun >= 1.0:
+        return dict.fromkeys(starts, Unknown(TOO_SLOW))
+    for number in range(runs if starts else 0):
+        until = begun + (1.0 - begun) * min((number + 1) / needed, 1.0)
+        simulation = Simulation(world, number, starts.keys())
+        has_ended = yield from _run(simulation, spent, until)
+        if not has_ended and number >= needed:
             break
-    return {uid: interval(found) for uid, found in starts.items()}
+        is_cut |= not has_ended
+        for uid, found in starts.items():
+            found.append(simulation.starts.get(uid, math.inf))
+    too_late = Unknown(TOO_SLOW if is_cut else TOO_LATE)
+    return {uid: interval(found) or too_late for uid, found in starts.items()}
 
 
-def _simulate(
-    world: World, number: int, starts: Mapping[str, list[float]], is_over: Callable[[], bool]
-) -> Generator[None, None, bool]:
-    """Add the starts of one simulation; return whether it has ended in time."""
-    simulation = Simulation(world, number, starts.keys())
+def _run(simulation: Simulation, spent: Callable[[], float], until: float) -> Generator[None, None, bool]:
+    """Run a simulation, or a part of it; return whether it has ended in time."""
     yield
     for _ in simulation.steps():
-        if is_over():
+        if spent() >= until:
             return False
         yield
-    if is_over():
-        return False
-    for uid, found in starts.items():
-        found.append(simulation.starts.get(uid, math.inf))
     return True
 
 
-def interval(starts: Iterable[float]) -> ExpectedStart:
-    """Return the interval of simulated starts, in seconds; infinite: it did not start."""
+def interval(starts: Iterable[float]) -> Interval | None:
+    """Return the interval of simulated starts, in seconds; infinite: it did not start. None: too many."""
     order = sorted(starts)
     p10, p50, p90 = (_quantile(order, share) for share in (0.1, 0.5, 0.9))
     if math.isinf(p90):
-        return Unknown(TOO_LATE)
+        return None
     return Interval(p50 + HANDOVER_P50_SECONDS, p90 + HANDOVER_P90_SECONDS, p10)
 
 

@@ -22,15 +22,15 @@ def forecast(
     hub: HubQueues | None,
     now: datetime,
     wanted: Container[str] | None = None,
-    is_over: Callable[[], bool] = lambda: False,
+    spent: Callable[[], float] = lambda: 0.0,
 ) -> Generator[None, None, Mapping[str, ExpectedStart]]:
     """Return uid → the expected start of each job that waits; yield after each few milliseconds.
 
     `history`: the runs that have ended; `hub`: None if the hub's queues are not known; `wanted`: only of
-    these jobs (None: of all); `is_over`: whether it has to do with the simulations that have ended.
+    these jobs (None: of all); `spent`: see `expected_starts`.
     """
     prepared = yield from prepare(placements, history, hub, now)
-    found = dict((yield from expected_starts(prepared.world, wanted, is_over=is_over)))
+    found = dict((yield from expected_starts(prepared.world, wanted, spent=spent)))
     short = sorted("/".join(queue) for queue in prepared.without_run_times)
     for uid, start in found.items():
         if isinstance(start, Unknown) and short:

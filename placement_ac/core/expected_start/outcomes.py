@@ -46,6 +46,11 @@ class Forecasts:
                 self._given.setdefault(uid, Forecast(now, start))
 
     @property
+    def expected(self) -> Mapping[str, ExpectedStart]:
+        """Uid → the first forecast of a job that has not started."""
+        return {uid: one.expected for uid, one in self._given.items()}
+
+    @property
     def are_open(self) -> bool:
         """Whether there are any of jobs that have not started."""
         return bool(self._given)

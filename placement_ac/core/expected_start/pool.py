@@ -30,10 +30,12 @@ class Pool:
         self._waiting: dict[Asked, list[_Waiting]] = {}
         self._demand = 0
         """How much those that wait ask for, of the first resource that each asks for."""
+        self._ranks: dict[Asked, tuple[bool, float]] = {}
+        """The answers of `rank` since something changed here: jobs ask their candidates again and again."""
 
     def join(self, uid: str, job: SimulatedJob, order: Order) -> None:
         """Let a job wait here, in that place."""
-        self._demand += self._first(job.asked)
+        self._add_demand(self._first(job.asked))
         heapq.heappush(self._waiting.setdefault(job.asked, []), (order, uid, job))
 
     def holds(self, asked: Asked) -> bool:
@@ -57,11 +59,13 @@ class Pool:
                 break
             free[chosen] -= amount
             taken.append((chosen, amount))
-        self.release(taken)
+        for at, amount in taken:
+            free[at] += amount
         return tuple(taken) if len(taken) == len(asks) else None
 
     def take(self, asked: Asked) -> Taken:
         """Take what a job holds already, from the flavor with most if none has room."""
+        self._ranks.clear()
         taken: list[tuple[int, int]] = []
         for flavors, amount in self._asks_of(asked):
             fits = (at for at in flavors if self._free[at] >= amount)
@@ -72,7 +76,8 @@ class Pool:
             taken.append((chosen, amount))
         return tuple(taken)
 
-    def release(self, taken: Taken | list[tuple[int, int]]) -> None:
+    def release(self, taken: Taken) -> None:
+        self._ranks.clear()
         for at, amount in taken:
             self._free[at] += amount
 
@@ -92,7 +97,7 @@ class Pool:
             taken = self.room(asked)
             if taken is not None:
                 heapq.heappop(self._waiting[asked])
-                self._demand -= self._first(asked)
+                self._add_demand(-self._first(asked))
                 self.reserve(taken)
                 yield uid, job, taken
                 if self._head(asked, done):
@@ -106,15 +111,23 @@ class Pool:
             return False
         return not self._strict or not any(self._head(other, done) for other in list(self._waiting))
 
+    def rank(self, asked: Asked) -> tuple[bool, float]:
+        """Return a sort key for a job that chooses: whether it has no room, and its headroom, most first."""
+        rank = self._ranks.get(asked)
+        if rank is None:
+            rank = self._ranks[asked] = self.room(asked) is None, -self.headroom(asked)
+        return rank
+
     def headroom(self, asked: Asked) -> float:
         """Return points as the score Headroom gives them, for the first resource that a job asks for."""
-        if not self._asks_of(asked):
+        asks = self._asks_of(asked)
+        if not asks:
             return 0.0
-        flavors, amount = self._asks_of(asked)[0]
-        unused = sum(self._free[at] for at in flavors) - self._demand
+        flavors, amount = asks[0]
+        unused = sum([self._free[at] for at in flavors]) - self._demand
         if unused >= amount:
             return 100.0 - 50.0 * amount / unused
-        most = sum(self._all[at] for at in flavors)
+        most = sum([self._all[at] for at in flavors])
         return 25.0 * most / (most - unused + amount)
 
     def _first(self, asked: Asked) -> int:
@@ -122,6 +135,7 @@ class Pool:
         return asks[0][1] if asks else 0
 
     def reserve(self, taken: Taken) -> None:
+        self._ranks.clear()
         for at, amount in taken:
             self._free[at] -= amount
 
@@ -130,14 +144,19 @@ class Pool:
         waiting = self._waiting[asked]
         while waiting and waiting[0][1] in done:
             heapq.heappop(waiting)
-            self._demand -= self._first(asked)
+            self._add_demand(-self._first(asked))
         if not waiting:
             del self._waiting[asked]
         return bool(waiting)
 
+    def _add_demand(self, amount: int) -> None:
+        self._demand += amount
+        self._ranks.clear()
+
     def _asks_of(self, asked: Asked) -> tuple[tuple[tuple[int, ...], int], ...]:
         """Return the flavors for each amount; resources without quota count nothing."""
-        if asked not in self._asks:
+        known = self._asks.get(asked)
+        if known is None:
             named = ((self._flavors.get(name), amount) for podset in asked for name, amount in podset)
-            self._asks[asked] = tuple((flavors, amount) for flavors, amount in named if flavors)
-        return self._asks[asked]
+            known = self._asks[asked] = tuple((flavors, amount) for flavors, amount in named if flavors)
+        return known

@@ -20,6 +20,9 @@ EVENTS_AT_ONCE: Final = 50
 EVENTS_MOST: Final = 10_000
 """A run ends after so many; who has not started by then starts later than can be said."""
 HORIZON_SECONDS: Final = 7 * 86400.0
+ARRIVALS_LEAST: Final = 200
+"""So many jobs may come in a run, or as many as wait now: who comes after those hardly matters to them, and a
+burst says nothing of what comes hours later."""
 _MASK: Final = 2**64 - 1
 
 
@@ -55,6 +58,7 @@ class Simulation:
         """Uid → where it may be nominated in later rounds."""
         self._to_start = set(wanted)
         self._arrived = 0
+        self._arrivals_most = max(sum(job.runs_in is None for job in world.jobs), ARRIVALS_LEAST)
         for job in world.jobs:
             self._begin(job)
         self._plan_arrival(0.0)
@@ -161,18 +165,18 @@ class Simulation:
 
     def _in_order(self, keys: Sequence[PoolKey], job: SimulatedJob, *, is_first: bool) -> list[PoolKey]:
         """Return the clusters as the dispatcher orders them: after the first round, those with room first."""
-        order = list(keys)
+        pools, asked = self._pools, job.asked
+        if self._world.by_headroom and is_first:
+            return sorted(keys, key=lambda key: pools[key].rank(asked)[1])
         if self._world.by_headroom:
-            order.sort(key=lambda key: -self._pools[key].headroom(job.asked))
-        if not is_first:
-            order.sort(key=lambda key: self._pools[key].room(job.asked) is None)
-        return order
+            return sorted(keys, key=lambda key: pools[key].rank(asked))
+        return list(keys) if is_first else sorted(keys, key=lambda key: pools[key].rank(asked)[0])
 
     # -- those that come
 
     def _plan_arrival(self, now: float) -> None:
         arrivals = self._world.arrivals
-        if arrivals.per_second > 0 and arrivals.templates:
+        if arrivals.per_second > 0 and arrivals.templates and self._arrived < self._arrivals_most:
             share = uniform(f"gap {self._arrived}", self._run)
             self._later(now - math.log(1.0 - share) / arrivals.per_second, "", None)
 

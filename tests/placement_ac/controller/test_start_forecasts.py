@@ -10,7 +10,13 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller import start_forecasts
-from placement_ac.controller.start_forecasts import BUSY_SECONDS, SLICE_SECONDS, StartForecaster
+from placement_ac.controller.start_forecasts import (
+    BUSY_SECONDS,
+    CORE_SHARE,
+    LOOK_SECONDS,
+    SLICE_SECONDS,
+    StartForecaster,
+)
 from placement_ac.core.api import constants
 from placement_ac.core.expected_start.outcomes import RESULTS
 from placement_ac.core.inputs.state import Key, PlacementPolicy, Snapshot
@@ -111,6 +117,19 @@ async def test_what_was_simulated_in_time_counts() -> None:
     assert at.counted() == {"held": 1}
 
 
+@pytest.mark.parametrize("step", [0.0, BUSY_SECONDS / 1000, BUSY_SECONDS / 40])
+async def test_it_looks_so_seldom_that_it_takes_a_small_share_of_a_core(step: float) -> None:
+    """Whoever asks for the time finds that another step has passed: so the whole cost is known."""
+    at, steps = Stage(*finished(40), running(), waiting()), count()
+    forecaster = StartForecaster(
+        at.cache, at.snapshot, at.metrics, lambda: at.now, busy=lambda: next(steps) * step
+    )
+    await forecaster.look()
+    cost = next(steps) * step
+    assert max(LOOK_SECONDS, 0.8 * cost / CORE_SHARE) <= forecaster.rest_seconds
+    assert forecaster.rest_seconds <= max(LOOK_SECONDS, cost / CORE_SHARE)
+
+
 async def test_what_is_simulated_during_a_reset_is_dropped() -> None:
     job = waiting()
     at = Stage(*finished(40), running(), job)
@@ -138,8 +157,7 @@ async def test_the_simulations_run_in_a_thread() -> None:
 
     at.looks = StartForecaster(at.cache, at.snapshot, at.metrics, lambda: at.now, busy=busy)
     await at.looks.look()
-    assert threads
-    assert threading.get_ident() not in threads
+    assert threads - {threading.get_ident()}
 
 
 async def test_without_a_job_that_waits_nothing_is_read() -> None:

@@ -29,9 +29,10 @@ class OwnJob:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """The counts of a worker's Kueue: GPUs by ClusterQueue, and jobs by LocalQueue."""
+    """The counts of a worker's Kueue: GPUs and jobs by ClusterQueue, and jobs by LocalQueue."""
 
     gpus: Mapping[str, int]
+    admitted: Mapping[str, int]
     reserving: Mapping[tuple[str, str], int]
     pending: Mapping[tuple[str, str], int]
 
@@ -126,6 +127,11 @@ class BareWorker:
         name = str(queue["spec"]["clusterQueue"]) if queue else ""
         return name if (CLUSTER_QUEUES, "", name) in self.objects else ""
 
+    def cluster_queues(self) -> tuple[str, ...]:
+        """Return the ClusterQueues that LocalQueues lead to, and that exist."""
+        leads = (self.cluster_queue_of(*place[1:]) for place in self.objects if place[0] == LOCAL_QUEUES)
+        return tuple(dict.fromkeys(filter(None, leads)))
+
     def quota(self, cluster_queue: str) -> int:
         """Return the GPUs of a ClusterQueue, 0 if it does not exist."""
         return gpus_in(self.objects.get((CLUSTER_QUEUES, "", cluster_queue)))
@@ -164,16 +170,18 @@ class BareWorker:
 
 def own_use(
     jobs: Iterable[OwnJob],
-) -> tuple[Counter[str], Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+) -> tuple[Counter[str], Counter[str], Counter[tuple[str, str]], Counter[tuple[str, str]]]:
     """Return what a worker's own jobs count in `QueueUse`."""
     gpus: Counter[str] = Counter()
+    admitted: Counter[str] = Counter()
     reserving: Counter[tuple[str, str]] = Counter()
     pending: Counter[tuple[str, str]] = Counter()
     for job in jobs:
         (reserving if job.admitted else pending)[job.namespace, job.queue] += 1
         if job.admitted:
             gpus[job.admitted] += job.gpus
-    return gpus, reserving, pending
+            admitted[job.admitted] += 1
+    return gpus, admitted, reserving, pending
 
 
 def gpus_in(cluster_queue: Obj | None) -> int:

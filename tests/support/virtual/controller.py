@@ -16,16 +16,18 @@ from typing import Any, Final
 from placement_ac.cache.store import Cache
 from placement_ac.cache.tables import NO_SETUP
 from placement_ac.controller.background_queries import ReadQueues
+from placement_ac.controller.capacity_reporter import CapacityReporter
 from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ReadWorker, ScoreReporter
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
-from placement_ac.controller.start_forecasts import LOOK_SECONDS, StartForecaster
+from placement_ac.controller.start_forecasts import StartForecaster
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import WORKLOAD, Kind
 from placement_ac.core.api.errors import Unavailable
 from placement_ac.core.api.objects import KueueObject
+from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Key, PlacementPolicy, WorkerCopies
@@ -41,8 +43,9 @@ from tests.support.virtual.hub import VirtualHub
 ASK_SECONDS: Final = (0.0025, 0.025)
 """Delay of a query to a worker, one way."""
 NO_REPORTS: Final = ScorePolicy()
+UNPUBLISHED: Final = CapacityPolicy()
 FORECAST_STEP_SECONDS: Final = 0.05
-"""A forecast that needs more than sixty steps is given up, as those of the controller that take too long."""
+"""How long a step of a forecast takes: so long that days and the like, which are not about them, need few."""
 TIMEOUT_SECONDS: Final = 5.0
 """The timeout of a query to a worker."""
 
@@ -51,6 +54,7 @@ class VirtualController:
     """A controller that crashes and restarts. It starts when it is created.
 
     `read_queues`: reads a worker's queues, for our dispatcher; `read_worker` the same for the scores.
+    `forecast_step`: the seconds that a step of a forecast takes.
     """
 
     def __init__(
@@ -62,6 +66,8 @@ class VirtualController:
         setup: WorkerSetupPolicy = NO_SETUP,
         reports: ScorePolicy = NO_REPORTS,
         read_worker: ReadWorker | None = None,
+        forecast_step: float = FORECAST_STEP_SECONDS,
+        capacity: CapacityPolicy = UNPUBLISHED,
     ) -> None:
         self._hub = hub
         self._story = asyncio.current_task()
@@ -71,7 +77,17 @@ class VirtualController:
         self.reconciles: Counter[Key] = Counter()
         """How often each key was reconciled, over all lives."""
         self._live = partial(
-            _Life, hub, policy, odds, read_queues, self.reconciles, setup, reports, read_worker
+            _Life,
+            hub,
+            policy,
+            odds,
+            read_queues,
+            self.reconciles,
+            setup,
+            reports,
+            read_worker,
+            forecast_step=forecast_step,
+            capacity=capacity,
         )
         self._life: _Life | None = self._live()
         hub.struck = self._die
@@ -113,6 +129,9 @@ class _Life:
         setup: WorkerSetupPolicy,
         reports: ScorePolicy,
         read_worker: ReadWorker | None,
+        *,
+        forecast_step: float,
+        capacity: CapacityPolicy,
     ) -> None:
         self._hub = hub
         self._odds = odds
@@ -126,6 +145,9 @@ class _Life:
         self.metrics = Metrics(leading=lambda: True)
         client: Any = VirtualClient(hub, odds)  # VirtualClient has the used part of `kube.Client`
         served = {kind: kind.at(kind.versions[0]) for kind in self._cache.kinds}
+        reporter = capacity.enabled and CapacityReporter(
+            self._cache, client, capacity, clock=self._clock, monotonic=self._loop.time, in_thread=_at_once
+        )
         writer = Writer(client, served, self._wrote, self.metrics, monotonic=self._loop.time)
         scores = read_worker and ScoreReporter(
             self._cache,
@@ -135,6 +157,7 @@ class _Life:
             clock=self._clock,
             monotonic=self._loop.time,
             add_after=self._queue.add_after,
+            ask_cluster=reporter.ask_cluster if reporter else None,
         )
         self._reconciler = Reconciler(
             self._cache,
@@ -142,6 +165,7 @@ class _Life:
             Recorder(client, served, self._clock),
             read_copies=self._ask,
             read_queues=read_queues,
+            ask_worker=reporter.ask_worker if reporter else None,
             probe=self._probe if policy.probe else None,
             clock=self._clock,
             monotonic=self._loop.time,
@@ -149,17 +173,18 @@ class _Life:
             metrics=self.metrics,
             scores=scores,
         )
-        self._asked_busy = count()
+        busy = count(step=forecast_step)
         self._forecaster = StartForecaster(
             self._cache,
             self._reconciler.snapshot,
             self.metrics,
             self._clock,
-            busy=self._busy,
+            busy=lambda: next(busy),
             in_thread=_at_once,
             pause=0.0,
         )
         self._forecasting = self._loop.create_task(self._forecast()) if policy.dispatcher else None
+        self._reporting = self._loop.create_task(reporter.run(lambda: True)) if reporter else None
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())
 
@@ -171,16 +196,9 @@ class _Life:
             task.cancel()
         self._closing = self._loop.create_task(self._queue.close())
 
-    def _busy(self) -> float:
-        """Return how long forecasts have taken, as if each of their steps took FORECAST_STEP_SECONDS.
-
-        A slice asks before it, before its one step, and after that.
-        """
-        return (next(self._asked_busy) + 1) // 3 * FORECAST_STEP_SECONDS
-
     async def _forecast(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(self._forecaster.rest_seconds)
             await self._forecaster.look()
 
     def _clock(self) -> datetime:
@@ -198,7 +216,7 @@ class _Life:
                 items, version = self._hub.items(kind)
                 await asyncio.sleep(self._odds.event())
                 self._cache.replace(kind, items, version)
-            self._queue.add(*self._cache.keys())
+            self._queue.add(*sorted(self._cache.keys()))  # the same order in each process
             await asyncio.sleep(RELIST_SECONDS)
 
     def _hear(self, what: str, kind: Kind, raw: Raw) -> None:
@@ -218,7 +236,7 @@ class _Life:
     def _take(self, kind: Kind, raw: Raw, gone: bool, *, soon: bool) -> None:
         """Take in a change. `soon`: in a burst, reconciling at once would run each key twice."""
         keys = (self._cache.remove if gone else self._cache.put)(kind, raw)
-        for key in keys if self._cache.has_synced else ():
+        for key in sorted(keys) if self._cache.has_synced else ():
             if soon:
                 self._queue.add_after(key, ECHO_SECONDS)
             else:
@@ -240,6 +258,6 @@ class _Life:
         return self._hub.fitness.get(source.name.removeprefix("multikueue-"), Fitness())
 
 
-async def _at_once(work: Callable[[], Any]) -> Any:
+async def _at_once(work: Callable[..., Any], *arguments: Any) -> Any:
     """Work in the event loop: its time does not go on meanwhile."""
-    return work()
+    return work(*arguments)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind
+from placement_ac.core.api.constants import CAPACITY_MANAGER, KUEUE_ADMISSION, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.plan.diff import Apply, SetCondition
@@ -14,6 +14,7 @@ from placement_lab.standins.multikueue.objects import deep_copy, format_time
 from tests.support.builders import (
     NS,
     Raw,
+    an,
     check,
     decision,
     kind_of,
@@ -184,6 +185,9 @@ class VirtualHub(MemoryHub):
             self.act(SetCondition(name, body["metadata"]["uid"], condition))
             self.kueue.set_ours_active(condition["status"] == "True", name)
             done = self.objects[kind, "", name]
+        elif manager == CAPACITY_MANAGER:
+            done = an(kind, name, body["metadata"]["namespace"], data=body["data"])
+            self.put(done)
         else:
             done = self._apply_object(kind, name, body)
         self._written(kind)

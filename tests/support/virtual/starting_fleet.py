@@ -23,6 +23,8 @@ SIZES: Final = {1: 50, 2: 25, 4: 15, 8: 10}
 """GPUs of a job → how many jobs in a hundred have that size."""
 MEAN_SECONDS: Final = 300.0
 MINUTES_MOST: Final = 600
+STEP_SECONDS: Final = 0.002
+"""How long a step of a forecast takes."""
 MEAN_GPUS: Final = sum(gpus * share for gpus, share in SIZES.items()) / 100
 RunTimeLaw = Callable[[random.Random], float]
 LAWS: Final[dict[str, RunTimeLaw]] = {
@@ -55,8 +57,9 @@ def arrivals(day: Day) -> Iterator[tuple[float, float, int]]:
 
 def play_day(day: Day) -> Counter[str]:
     """Return result → how many jobs, as the controller's metric counts them."""
+    random.seed(day.seed)  # the backoff of the queue
     policy = PlacementPolicy(dispatcher=True, dispatch_profile=day.profile, step_size=day.step_size)
-    fleet = MovingFleet(day.seed, GPUS, policy)
+    fleet = MovingFleet(day.seed, GPUS, policy, forecast_step=STEP_SECONDS)
     fleet.kueue.in_order = True
     return play(fleet.kueue, _story(fleet, day))
 

@@ -221,15 +221,17 @@ class VirtualWorkers(VirtualClock, ABC):
         first = self.first_name(where)
         if first not in self._used:
             worker = self.workers[where]
-            gpus, reserving, pending = own_use(worker.bare.own.values() if worker.bare else ())
+            gpus, admitted, reserving, pending = own_use(worker.bare.own.values() if worker.bare else ())
             for name, copy in worker.copies.items():
                 queue = copy["metadata"]["namespace"], self._queues.get(name, "")
                 if mk.has_quota(copy):
-                    gpus[copy["status"]["admission"]["clusterQueue"]] += self._sizes[name]
+                    cluster_queue = copy["status"]["admission"]["clusterQueue"]
+                    gpus[cluster_queue] += self._sizes[name]
+                    admitted[cluster_queue] += 1
                     reserving[queue] += 1
                 elif not of.is_condition_true(copy, of.FINISHED):
                     pending[queue] += 1
-            self._used[first] = QueueUse(gpus, reserving, pending)
+            self._used[first] = QueueUse(gpus, admitted, reserving, pending)
         return self._used[first]
 
     def slots_used(self, where: str) -> int:

@@ -2,16 +2,25 @@
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_ac.core.expected_start.estimate import all_steps, expected_starts, interval
+from placement_ac.core.expected_start.estimate import (
+    RUNS_ENOUGH,
+    TOO_SLOW,
+    all_steps,
+    expected_starts,
+    interval,
+)
 from placement_ac.core.expected_start.model import (
     Arrivals,
+    ExpectedStart,
     Interval,
     PoolKey,
     PoolSpec,
@@ -19,6 +28,7 @@ from placement_ac.core.expected_start.model import (
     Unknown,
     World,
 )
+from placement_ac.core.expected_start.pool import Pool
 from placement_ac.core.expected_start.run_times import RunTimes
 from placement_ac.core.expected_start.simulation import Simulation, uniform
 
@@ -155,11 +165,36 @@ def test_only_the_wanted_ones_are_reported() -> None:
     assert set(all_steps(expected_starts(world, {"y"}))) == {"y"}
 
 
+def long_queue(*, part: float) -> Mapping[str, ExpectedStart]:
+    """Return what is said of 500 jobs in a row, if a simulation may run a part of what it needs."""
+    world = World((pool(4),), tuple(waits(f"j{place:03}", place) for place in range(500)))
+    simulation = Simulation(world, 0, [job.uid for job in world.jobs])
+    steps = sum(1 for _ in simulation.steps())
+    asked = count()
+    return all_steps(expected_starts(world, spent=lambda: next(asked) / (RUNS_ENOUGH * steps * part)))
+
+
+def test_of_a_queue_too_long_to_simulate_in_time_the_first_jobs_have_an_interval() -> None:
+    whole, half = long_queue(part=3), long_queue(part=0.5)
+    assert all(isinstance(one, Interval) for one in whole.values())
+    known = [uid for uid, one in half.items() if one != Unknown(TOO_SLOW)]
+    assert 100 < len(known) < 400
+    assert known == list(half)[: len(known)]
+    assert [half[uid].p50_seconds for uid in known] == pytest.approx(
+        [whole[uid].p50_seconds for uid in known], rel=0.1
+    )
+
+
+def test_without_any_time_nothing_is_simulated() -> None:
+    world = World((pool(4),), (waits("x", 0),))
+    assert all_steps(expected_starts(world, spent=lambda: 1.0)) == {"x": Unknown(TOO_SLOW)}
+
+
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
         pytest.param([10.0] * 40, Interval(11.0, 13.0, 10.0), id="Kueue's own time comes on top"),
-        pytest.param([10.0] * 30 + [math.inf] * 10, Unknown, id="one in four does not start: unknown"),
+        pytest.param([10.0] * 30 + [math.inf] * 10, type(None), id="one in four does not start: unknown"),
         pytest.param([10.0] * 38 + [math.inf] * 2, Interval, id="one in twenty does not matter"),
     ],
 )
@@ -174,6 +209,24 @@ def test_draws_are_even_and_do_not_depend_on_each_other() -> None:
     sums = [sum(uniform(f"job-{number}", run) for number in range(100)) for run in range(200)]
     mean = sum(sums) / len(sums)
     assert 6 < sum((one - mean) ** 2 for one in sums) / len(sums) < 11  # 100/12, if they are independent
+
+
+ACTS: Final = ("join", "take", "release", "reserve", "admit")
+
+
+@given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(1, 4)), max_size=20))
+def test_a_rank_is_that_of_the_quota_and_the_queue_as_they_are(acts: list[tuple[str, int]]) -> None:
+    found = Pool(PoolSpec(A, {GPU: (4, 6)}))
+    for number, (act, gpus) in enumerate(acts):
+        if act == "join":
+            found.join(f"j{number}", waits(f"j{number}", number, gpus), (0, number, f"j{number}"))
+        elif act == "admit":
+            list(found.admit({f"j{gpus}"}))
+        else:
+            getattr(found, act)(asks(gpus) if act == "take" else ((0, gpus),))
+        for size in range(1, 8):
+            no_room = found.room(asks(size)) is None
+            assert found.rank(asks(size)) == (no_room, -found.headroom(asks(size)))
 
 
 # -- properties: where they are true. With BestEffortFIFO and mixed sizes, or clusters of different choice,

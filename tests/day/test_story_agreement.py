@@ -1,0 +1,110 @@
+"""A story of a job that tells what is not so is found in a day."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from kubectl_placement.story import tell, waits
+from kubectl_placement.story.model import JobState, StoryStep, Wait
+from placement_ac.core.expected_start.position import position_of
+from tests.day.day import play_day
+from tests.day.test_day import research
+from tests.day.test_moving_day import MINUTE, TWICE
+from tests.day.trace import HOUR
+
+Steps = tuple[StoryStep, ...]
+FULL: Final = research(full=10, more=2)
+"""Ten jobs that fill all clusters, and two that wait."""
+
+
+def without(what: str) -> Callable[[Steps], Steps]:
+    return lambda steps: tuple(step for step in steps if step.what != what)
+
+
+def elsewhere(what: str, detail: str) -> Callable[[Steps], Steps]:
+    """The step tells of another cluster."""
+    return lambda steps: tuple(replace(step, detail=detail) if step.what == what else step for step in steps)
+
+
+def later(steps: Steps) -> Steps:
+    """It tells that the job was placed an hour later."""
+    hour = timedelta(hours=1)
+    return tuple(
+        replace(step, time=step.time + hour) if step.what == "Placed" and step.time else step
+        for step in steps
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        pytest.param(without("Placed"), "and job tells []", id="it does not tell that it is placed"),
+        pytest.param(
+            elsewhere("Placed", "on h100-us-3"), "and job tells ['on h100-us-3']", id="it is placed elsewhere"
+        ),
+        pytest.param(later, "and job says [", id="it was placed at another time"),
+        pytest.param(without("Nominated"), "and job tells []", id="it does not tell that it is nominated"),
+        pytest.param(
+            elsewhere("Nominated", "to h100-us-3"), "job tells ['h100-us-3']", id="it is nominated elsewhere"
+        ),
+    ],
+)
+def test_a_step_that_is_not_so_is_found(
+    fault: Callable[[Steps], Steps], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding is None
+    steps_of = tell.steps_of
+    monkeypatch.setattr(tell, "steps_of", lambda *parts: fault(steps_of(*parts)))
+    finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
+    assert finding
+    assert says in finding.message
+
+
+def names_another(job: Any) -> Wait | None:
+    return Wait("quota on h100-us-3") if job.nominated else None
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        pytest.param(lambda _: Wait(), "does not say for what", id="for nothing"),
+        pytest.param(names_another, "job says: quota on h100-us-3", id="for another cluster"),
+    ],
+)
+def test_a_job_that_waits_for_something_else_is_found(
+    rule: Callable[[Any], Wait | None], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "RULES", (*waits.RULES[:4], rule, *waits.RULES[4:]))
+    finding = play_day("shared", 1, FULL, HOUR / 2, ["job"]).finding
+    assert finding
+    assert says in finding.message
+
+
+def test_a_state_that_is_not_so_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits.OneJob, "state", JobState.WAITING)
+    finding = play_day("gate", 1, FULL, HOUR / 2, ["job"]).finding
+    assert finding
+    assert "runs on" in finding.message
+
+
+def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_more(*parts: Any) -> Any:
+        found = position_of(*parts)
+        return found and found._replace(number=found.number + 1)
+
+    monkeypatch.setattr(tell, "position_of", one_more)
+    finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
+    assert finding
+    assert "jobs wait in the queue of" in finding.message
+
+
+def test_a_move_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding is None
+    steps_of = tell.steps_of
+    monkeypatch.setattr(tell, "steps_of", lambda *parts: without("Evicted")(steps_of(*parts)))
+    finding = play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding
+    assert finding
+    assert "was moved from a100-eu-1, and job does not tell it" in finding.message
