@@ -314,8 +314,8 @@ _uids = count(1)
 
 
 def condition(kind: str, reason: str, message: str, status: str = "True") -> Object:
-    said = {"type": kind, "status": status, "reason": reason, "message": message}
-    return said | {"observedGeneration": 1, "lastTransitionTime": WHEN}
+    body = {"type": kind, "status": status, "reason": reason, "message": message}
+    return body | {"observedGeneration": 1, "lastTransitionTime": WHEN}
 
 
 # -- Workloads

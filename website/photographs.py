@@ -1,9 +1,9 @@
 """
-Create the pictures in docs/images: play Story 3 on the embedded hub and draw it with placement-ac.
+Create the pictures in docs/images: play Stories 3 and 5 on embedded hubs and draw them with placement-ac.
 
-`make pictures`. It photographs the pages of `graph -o html` and `timeline -o html`, in light and dark. Their
-data are beside them: a dump of the hub while cluster3 drained (without credentials), and the recording
-of the whole story. It needs Chromium, and takes half a minute: pauses between the steps give the timeline
+`make pictures`. It photographs the pages of `graph -o html` (Story 3) and `timeline -o html`, in light and
+dark. Their data are beside them: a dump of the hub while cluster3 drained (without credentials), and the
+recordings of the stories. It needs Chromium, and takes a minute: pauses between the steps give the timeline
 visible lengths.
 """
 
@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,14 +31,16 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.runner import DemoStepResult, JobResult, Renderer, finish, run_scenario
-from placement_lab.demo.steps import StoryStep
+from placement_lab.demo.steps import Scenario, StoryStep
 from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import DEMO2
+from placement_lab.demo.story5 import DEMO5, STORY_5
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.manifests import FIELD_MANAGER
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"
+RECORD_5: Final = IMAGES / "story5.jsonl"
 KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUE_KINDS) if kind not in (SECRET, CLUSTER_PROFILE))
 
 CHROMIUM: Final = "/usr/bin/chromium"
@@ -48,23 +51,27 @@ DRAINS: Final = 3
 
 
 class Painter:
-    """Observes the story: records it, and draws the graph in its middle."""
+    """Observes a story: records it from the step `begins` on, and dumps the hub after the step `dumps`."""
 
-    def __init__(self, kubeconfig: Path) -> None:
-        self._kubeconfig = kubeconfig
+    def __init__(
+        self, kubeconfig: Path, check: str, record: Path, *, begins: int, dumps: int | None = None
+    ) -> None:
+        self._kubeconfig, self._check, self._record = kubeconfig, check, record
+        self._begins, self._dumps = begins, dumps
         self._recorder: subprocess.Popen[bytes] | None = None
 
     def step_started(self, number: int, step: StoryStep) -> None:
-        if self._recorder is None:
-            words = _words("timeline", DEMO2, "--record", str(RECORD), "--kubeconfig", str(self._kubeconfig))
+        if number == self._begins:
+            record = ("--record", str(self._record), "--kubeconfig", str(self._kubeconfig))
+            words = _words("timeline", self._check, *record)
             self._recorder = subprocess.Popen(words)  # noqa: S603  # our own words
-            while not (RECORD.exists() and RECORD.stat().st_size):
+            while not (self._record.exists() and self._record.stat().st_size):
                 time.sleep(0.05)
             time.sleep(PAUSE_SECONDS / 2)
         click.echo(f"{number}. {step.title}")
 
     def step_finished(self, result: DemoStepResult) -> None:
-        if result.number == DRAINS:
+        if result.number == self._dumps:
             with ThreadPoolExecutor(1) as aside:  # the story runs its own event loop
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
         time.sleep(PAUSE_SECONDS)
@@ -96,7 +103,8 @@ def draw(folder: Path) -> None:
     graph = ("graph", DEMO2, "--from-dump", str(DUMP))
     run(*graph, "-o", "mermaid", "--output-file", str(IMAGES / "graph.mmd"))
     run(*graph, "-o", "html", "--output-file", str(folder / "graph.html"))
-    run("timeline", "-o", "html", "--output-file", str(folder / "timeline.html"), "--from", str(RECORD))
+    for name, record in (("timeline", RECORD), ("timeline-5", RECORD_5)):
+        run("timeline", "-o", "html", "--output-file", str(folder / f"{name}.html"), "--from", str(record))
 
 
 def _words(*words: str) -> list[str]:
@@ -107,11 +115,19 @@ def run(*words: str) -> None:
     subprocess.run(_words(*words), check=True)  # noqa: S603  # our own words
 
 
-async def show(stage: DemoEnvironment, painter: Renderer) -> bool:
+def play(chosen: Scenario, observer: Callable[[Path], Renderer], **options: Any) -> None:
+    """Play a story on a hub with these options; `observer`: makes what observes it of the kubeconfig."""
+    with DemoEnvironment(**options) as stage:
+        right = asyncio.run(_show(stage, chosen, observer(stage.kubeconfig)))
+    if not right:
+        sys.exit("the story did not come out right")
+
+
+async def _show(stage: DemoEnvironment, chosen: Scenario, observer: Renderer) -> bool:
     async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
         counter = stage.fleet.counter if stage.fleet else None
         async with Viewer(client, counter, None) as seen:
-            return finish(painter, [await run_scenario(scenario(3), client, stage, seen, painter)])
+            return finish(observer, [await run_scenario(chosen, client, stage, seen, observer)])
 
 
 def photograph(browser: Any, page_file: Path, selector: str) -> None:
@@ -125,11 +141,10 @@ def photograph(browser: Any, page_file: Path, selector: str) -> None:
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    RECORD.unlink(missing_ok=True)
-    with DemoEnvironment(jobs=True) as stage:
-        right = asyncio.run(show(stage, Painter(stage.kubeconfig)))
-    if not right:
-        sys.exit("the story did not come out right")
+    for record in (RECORD, RECORD_5):
+        record.unlink(missing_ok=True)
+    play(scenario(3), partial(Painter, check=DEMO2, record=RECORD, begins=1, dumps=DRAINS), jobs=True)
+    play(STORY_5, partial(Painter, check=DEMO5, record=RECORD_5, begins=2), reports=True)
     photograph_all()
 
 
@@ -137,7 +152,7 @@ def photograph_all() -> None:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         draw(Path(folder))
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for name, selector in (("graph", "#graph"), ("timeline", "#timeline")):
+        for name, selector in (("graph", "#graph"), ("timeline", "#timeline"), ("timeline-5", "#timeline")):
             photograph(browser, Path(folder) / f"{name}.html", selector)
 
 

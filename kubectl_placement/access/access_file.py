@@ -1,5 +1,5 @@
 """
-The caller's own file of ways to clusters: `--access-config`, $PLACEMENT_AC_ACCESS_CONFIG, or the usual place.
+The caller's own access file: `--access-config`, $PLACEMENT_AC_ACCESS_CONFIG, or the usual place.
 
 An unknown field is an error, because a misspelt one would be ignored otherwise.
 """
@@ -26,7 +26,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-class ClusterWay(_Part):
+class AccessEntry(_Part):
     """An entry: how the caller gets to the clusters whose names match a pattern such as `eu-*`."""
 
     cluster: str = Field(min_length=1)
@@ -41,7 +41,7 @@ class ClusterWay(_Part):
     """With `server`: the file of its CA."""
 
     @model_validator(mode="after")
-    def _has_a_way(self) -> Self:
+    def _has_a_method(self) -> Self:
         if not (self.context or self.kubeconfig or self.command):
             raise ValueError(f"give context, kubeconfig or command for {self.cluster}")
         if self.command and (self.context or self.kubeconfig):
@@ -50,7 +50,7 @@ class ClusterWay(_Part):
             )
         return self
 
-    def for_cluster(self, name: str) -> "ClusterWay":
+    def for_cluster(self, name: str) -> "AccessEntry":
         """Return the entry with `{cluster}` replaced."""
         texts = {
             field: getattr(self, field).replace(CLUSTER, name)
@@ -73,9 +73,9 @@ class AccessFile(_Part):
     """The whole file; absent: empty."""
 
     cluster_proxy: ProxyServer | None = None
-    clusters: tuple[ClusterWay, ...] = ()
+    clusters: tuple[AccessEntry, ...] = ()
 
-    def way_to(self, *names: str) -> ClusterWay | None:
+    def entry_of(self, *names: str) -> AccessEntry | None:
         """Return the first entry that matches a cluster by one of its names, the managed cluster's first."""
         known = [name for name in names if name]
         for entry in self.clusters:

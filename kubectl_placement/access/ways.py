@@ -1,7 +1,7 @@
 """
-The ways of a caller to a cluster, in the order in which they are tried.
+The access methods of a caller to a cluster, in the order in which they are tried.
 
-Each yields logins, or why it is closed.
+Each yields logins, or why it leads nowhere.
 
 - A context of the caller's kubeconfig that leads to the same API server, or that the access file names.
 - OCM's cluster-proxy with the caller's own hub token: `https://USER-SERVER/CLUSTER/…`. It accepts a token of
@@ -10,8 +10,8 @@ Each yields logins, or why it is closed.
 - A kubeconfig or a command that the access file names.
 - `--as-hub`: the credentials of Kueue, for a caller who may read their Secret.
 
-The API server's own proxy to a Service is no way to the user server: it removes the caller's token from the
-request (Kubernetes: apiserver/pkg/endpoints/filters/authentication.go).
+The API server's own proxy to a Service does not lead to the user server: it removes the caller's token from
+the request (Kubernetes: apiserver/pkg/endpoints/filters/authentication.go).
 """
 
 import base64
@@ -24,7 +24,7 @@ from typing import Final
 
 import orjson
 
-from kubectl_placement.access.access_file import AccessFile, ClusterWay, access_path
+from kubectl_placement.access.access_file import AccessEntry, AccessFile, access_path
 from kubectl_placement.access.api_servers import mismatch
 from kubectl_placement.access.no_access import Closed
 from kubectl_placement.access.proxy_server import find_user_server
@@ -54,7 +54,7 @@ AS_HUB: Final = "--as-hub"
 
 @dataclass(frozen=True, slots=True)
 class AccessOptions:
-    """The options on ways to clusters. `kubeconfig`: whose contexts are tried, as kubectl chooses it."""
+    """The options on access to clusters. `kubeconfig`: whose contexts are tried, as kubectl chooses it."""
 
     kubeconfig: Path | None = None
     cluster_proxy: str = ""
@@ -67,7 +67,7 @@ class AccessOptions:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One search for a way. `stack`: what has to live as long as the login that is found."""
+    """One search for access. `stack`: what has to live as long as the login that is found."""
 
     hub: Client
     target: ClusterTarget
@@ -78,8 +78,8 @@ class Search:
     """Gets what a plugin or a command writes to stderr."""
 
     @property
-    def entry(self) -> ClusterWay | None:
-        return self.file.way_to(self.target.managed_cluster, self.target.name)
+    def entry(self) -> AccessEntry | None:
+        return self.file.entry_of(self.target.managed_cluster, self.target.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ async def configured(search: Search) -> AsyncIterator[Candidate | Closed]:
         yield Closed(FILE, "correct the entry of this cluster", str(error))
 
 
-async def _by_command(search: Search, entry: ClusterWay) -> Candidate | Closed:
+async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     way = f"command {entry.command[0]}"
     server = entry.server or next((server.url for server in search.target.servers), "")
     authority = next((server.authority for server in search.target.servers), "")
@@ -262,7 +262,7 @@ def _temporary(stack: AsyncExitStack, content: bytes) -> Path:
     return path
 
 
-def _without_folder(text: str, entry: ClusterWay) -> str:
+def _without_folder(text: str, entry: AccessEntry) -> str:
     """Name the command, not the temporary file of what it printed."""
     return text.partition(": ")[2] if entry.command else text
 

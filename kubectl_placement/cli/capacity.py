@@ -32,7 +32,6 @@ from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, duration, opti
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.config.load import load
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.errors import Refused
 from placement_ac.core.api.text import joined
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.kube.client import Client
@@ -44,7 +43,6 @@ COLUMNS: Final = ("flavor", "resource", "nominal", "used", "waiting", "borrowabl
 TEAM_COLUMNS: Final = ("resource", "used", "waiting")
 NAMESPACE: Final = str(Settings.model_fields["kueue_namespace"].default)
 """Where the ConfigMaps are by default."""
-FORBIDDEN: Final = 403
 AGAIN: Final = "ask the workers with --workers"
 WAITING_UNKNOWN: Final = {
     "controller": "WAITING is not known: without --dispatcher and --moves, the controller does not read the "
@@ -104,8 +102,13 @@ class Question:
 
     by: By
     namespace: str = ""
-    """Of the Workloads of teams; "": all."""
+    """Of the Workloads of teams; "": that of the context."""
+    all_namespaces: bool = False
     gpus_only: bool = False
+
+    def space(self, of_context: str) -> str:
+        """Return the namespace of the Workloads; "": all."""
+        return "" if self.all_namespaces else self.namespace or of_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ class Answer:
     totals: tuple[Row, ...]
     report: CapacityReport
     now: datetime
+    space: str = ""
+    """The namespace of the Workloads of teams; "": all."""
 
 
 @click.command("capacity", cls=ReadCommand, epilog="Example:  placement-ac capacity --by placement")
@@ -127,7 +132,7 @@ class Answer:
     "-n",
     "--namespace",
     default="",
-    help="With --by team: the Workloads of this namespace.  [default: all that you may list]",
+    help="With --by team: the Workloads of this namespace.  [default: that of the context]",
 )
 @click.option("-A", "--all-namespaces", is_flag=True, help="With --by team: those of all namespaces.")
 @click.option("--gpus", "gpus_only", is_flag=True, help="Only GPUs (the setting score-gpus names them).")
@@ -147,8 +152,8 @@ def command(
     For each cluster, flavor and resource, the GPUs first: the nominal quota of its ClusterQueues, the part
     that jobs use, the part that jobs wait for which are nominated there, the part that may be borrowed, the
     part that is free, and the largest Pod set that fits now. The numbers are the controller's last answers;
-    with --workers, they are read from the workers now. With --by team: what the Workloads use and wait for
-    that you may list, by namespace.
+    with --workers, they are read from the workers now. With --by team: what Workloads use and wait for, by
+    namespace: of the namespace of the context, of -n, or with -A of all.
     """
     load({"kueue_namespace": where.kueue_namespace}, {})  # raises BadSettings, as the controller does
     if (namespace or all_namespaces) and by != "team":
@@ -157,7 +162,7 @@ def command(
         raise click.UsageError("use -n or -A, not both")
     if where.workers and by == "team":
         raise click.UsageError("leave out --workers with --by team: Workloads are read from the hub")
-    question = Question(by, namespace, gpus_only)
+    question = Question(by, namespace, all_namespaces, gpus_only)
     if watch:
         with_client(where, lambda client: _watch(client, where, question, form))
         return
@@ -200,16 +205,10 @@ async def _teams(client: Client, where: CapacitySource, question: Question) -> A
     gpus: tuple[str, ...] = Settings.model_fields["score_gpus"].default
     with suppress(NotPublished):
         gpus = (await read_published(client, where.kueue_namespace or NAMESPACE, queues=False)).gpus
-    try:
-        workloads = await read_workloads(client, question.namespace)
-    except Refused as refused:
-        if refused.status != FORBIDDEN:
-            raise
-        place = f"namespace {question.namespace}" if question.namespace else "all namespaces"
-        raise NotPublished(f"use -n NAMESPACE: you may not list Workloads in {place}") from None
-    rows = team_rows(workloads, gpus)
+    space = question.space(client.login.namespace)
+    rows = team_rows(await read_workloads(client, space), gpus)
     rows = _gpus(rows, gpus) if question.gpus_only else rows
-    return Answer("team", "hub", rows, team_totals(rows, gpus), CapacityReport(), datetime.now(UTC))
+    return Answer("team", "hub", rows, team_totals(rows, gpus), CapacityReport(), datetime.now(UTC), space)
 
 
 def _gpus(rows: tuple[Row, ...], gpus: Sequence[str]) -> tuple[Row, ...]:
@@ -327,6 +326,9 @@ def _report_problems(answer: Answer) -> None:
         click.echo(safe_text(f"{AGAIN}: the answers of {clusters} are old ({age})").plain, err=True)
     if answer.by != "team" and not answer.report.clusters:
         click.echo("No clusters found: no MultiKueueConfig of placement-ac lists any", err=True)
+    if answer.by == "team" and not answer.rows:
+        place = f" in namespace {answer.space}" if answer.space else ""
+        click.echo(f"No Workloads with quota{place}", err=True)
     if any(row.waiting is None for row in answer.totals):
         click.echo(WAITING_UNKNOWN[answer.source], err=True)
     if answer.report.note:

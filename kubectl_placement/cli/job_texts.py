@@ -63,9 +63,9 @@ def _steps(story: JobStory) -> Iterator[RenderableType]:
 
 def _pods(there: PodsThere, *, wide: bool) -> Iterator[RenderableType]:
     if there.problem:
-        first, *ways = there.problem.splitlines()
+        first, *others = there.problem.splitlines()
         yield safe_text(f"Pods on {there.cluster}: unknown: {first}")
-        yield from map(safe_text, ways)
+        yield from map(safe_text, others)
     elif not there.pods:
         yield safe_text(f"Pods on {there.cluster}: none")
     else:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
+import click
+
 from kubectl_placement.cli.controller_line import controller_line
 from kubectl_placement.cli.explain import grouped
 from kubectl_placement.cli.hub_options import (
@@ -56,7 +58,7 @@ from placement_ac.core.api.constants import (
     SET_BINDING,
     WORKLOAD,
 )
-from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.core.api.errors import PlacementAcError, error_place
 from placement_ac.kube.client import Client
 
 T = TypeVar("T")
@@ -164,19 +166,25 @@ class Feed:
 
     async def _follow_capacity(self, client: Client) -> None:
         """Read the published capacity now and then; without the right to it, the page has none."""
-        day = LastDay(self.prometheus)
+        day, reported = LastDay(self.prometheus), ""
         while True:
             if self._reading is not None:
-                namespace = lease_key(self._reading.view.settings)[0]
-                with suppress(PlacementAcError):
-                    report = await read_published(client, namespace, queues=False)
-                    bars = capacity_bars(report, await day.used(report.gpus))
-                    document = {"clusters": plain(bars), "dayProblem": day.problem}
-                    text = to_json(document | {"day": plain(day.span) if day.span else None})
-                    if text != self.capacity.text:
-                        self.capacity = Document(self.revision + 1, text)
-                        self._changes()
+                try:
+                    with suppress(PlacementAcError):
+                        await self._read_capacity(client, self._reading, day)
+                except Exception as error:  # whatever it is, the rest of the page goes on
+                    if reported != (reported := error_place(error)):
+                        click.echo(f"cannot show the GPUs of clusters anew: {reported}", err=True)
             await asyncio.sleep(CAPACITY_SECONDS if self.revision else REFRESH_SECONDS)
+
+    async def _read_capacity(self, client: Client, reading: HubReading, day: LastDay) -> None:
+        report = await read_published(client, lease_key(reading.view.settings)[0], queues=False)
+        bars = capacity_bars(report, await day.used(report.gpus))
+        document = {"clusters": plain(bars), "dayProblem": day.problem}
+        text = to_json(document | {"day": plain(day.span) if day.span else None})
+        if text != self.capacity.text:
+            self.capacity = Document(self.revision + 1, text)
+            self._changes()
 
     async def _read_all_namespaces(self, client: Client) -> HubReading:
         assert self._reading is not None  # noqa: S101  # served only after the first reading

@@ -270,9 +270,7 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
     CLUSTER_QUEUE,
 )
 def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
-    placements = setup.checks_by_placement
-    checks = {check.meta.name for check in setup.view.checks if check.ours or check.config in placements}
-    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if checks & checks_listed(queue)]
+    queues = [queue for queue in setup.dump.of(CLUSTER_QUEUE) if setup.check_names & checks_listed(queue)]
     for queue in queues:
         name, active = name_of(queue), active_of(queue)
         fix = f"kubectl describe clusterqueue {name}"

@@ -36,10 +36,8 @@ MAY_RUN_TWICE: Final = (
     CLUSTER_QUEUE,
 )
 def check_deletion(setup: HubSetup) -> Iterator[Finding]:
-    ours = setup.checks_by_placement
-    names = {check.meta.name for check in setup.view.checks if check.ours or check.config in ours}
     for check in setup.dump.of(ADMISSION_CHECK):
-        if name_of(check) in names and is_terminating(check):
+        if name_of(check) in setup.check_names and is_terminating(check):
             yield _held(setup, check)
     yield ok("none is being deleted")
 

@@ -36,14 +36,13 @@ def finished_jobs(setup: HubSetup) -> Iterator[Finding]:
     jobs = {} if kueue.clears_ttl else dict(sorted(_short_lived(setup)))
     if jobs:
         named = list(jobs.items())[:NAMED]
-        names = ["/".join(key) for key, _ in named]
-        more = [f"{len(jobs) - NAMED} more"] if len(jobs) > NAMED else []
+        names = joined(map("/".join, jobs), shown=NAMED)
         number = count_text(len(jobs), "Job")
         has_gate = kueue.release and TTL_GATE_SINCE.has(kueue.release) and not kueue.config_problem
         on_hub = [kueue.enable_gate(TTL_GATE)] if has_gate else [_patch(HUB, key) for key, _ in named]
         on_workers = [_patch(Kubectl(cluster), key) for key, cluster in named if cluster]
         yield warn(
-            warning_text(f"{number} ({joined([*names, *more])})", sent=any(jobs.values())),
+            warning_text(f"{number} ({names})", sent=any(jobs.values())),
             "\n".join((*on_hub, *on_workers)),
         )
     yield ok(

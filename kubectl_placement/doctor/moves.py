@@ -31,8 +31,7 @@ def moves(setup: HubSetup) -> Iterator[Finding]:
     snapshots = [setup.view.snapshot(placement) for placement in setup.checks_by_placement]
     if not setup.settings.moves:
         if jobs := sorted(_movable(setup, snapshots)):
-            more = [f"{len(jobs) - NAMED} more"] if len(jobs) > NAMED else []
-            message = f"{count_text(len(jobs), 'job')} may be moved ({joined([*jobs[:NAMED], *more])})"
+            message = f"{count_text(len(jobs), 'job')} may be moved ({joined(jobs, shown=NAMED)})"
             fix = setup.set_setting("moves", "true")
             failure = setup.settings_failure(f"{message}, and the controller runs without --moves", fix)
             yield replace(failure, level=Level.WARN)

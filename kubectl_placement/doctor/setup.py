@@ -86,6 +86,12 @@ class HubSetup:
         checks = reversed(self.view.our_checks)
         return dict(sorted({check.placement: check.meta.name for check in checks if check.placement}.items()))
 
+    @cached_property
+    def check_names(self) -> frozenset[str]:
+        """The names of our checks, and of the multikueue checks whose config is ours."""
+        ours = self.checks_by_placement
+        return frozenset(check.meta.name for check in self.view.checks if check.ours or check.config in ours)
+
     def served_versions(self, kind: Kind) -> tuple[str, ...] | None:
         """Return the versions in which the hub serves a kind; None: unknown."""
         if definition := self.dump.find(CRD, str(kind)):

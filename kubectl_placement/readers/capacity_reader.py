@@ -67,9 +67,15 @@ ROLES: Final = {
 
 
 async def read_workloads(client: Client, namespace: str) -> list[Workload]:
-    """Return the Workloads of a namespace ("": all). Raises ApiError."""
+    """Return the Workloads of a namespace ("": all). Raises NotPublished, ApiError."""
     served = await client.discover((WORKLOAD,))
     if WORKLOAD not in served:
         raise NotPublished("install Kueue: the hub serves no Workloads")
-    listing = await client.list(served[WORKLOAD], namespace or None)
+    try:
+        listing = await client.list(served[WORKLOAD], namespace or None)
+    except Refused as refused:
+        if refused.status != FORBIDDEN:
+            raise
+        place = f"namespace {namespace}" if namespace else "all namespaces"
+        raise NotPublished(f"use -n NAMESPACE: you may not list Workloads in {place}") from None
     return [workload_with_job(item) for item in listing.items]

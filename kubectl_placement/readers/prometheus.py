@@ -41,7 +41,7 @@ async def used_gpus(
     """Return cluster → how many GPUs were used there over time. Raises ApiError."""
     names = json.dumps("|".join(map(re.escape, gpus)))
     series = f'{CLUSTER_QUOTA.name}{{kind="used",resource=~{names}}}'
-    query = f"sum by (cluster) (max by (cluster, flavor, resource) ({series}))"
+    query = f"sum by (cluster) (max by (cluster, resource) ({series}))"
     return await _ranges(url, query, "cluster", begin, end)
 
 

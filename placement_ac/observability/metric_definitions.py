@@ -213,8 +213,9 @@ CLUSTER_SCORE: Final = _gauge(
 )
 CLUSTER_QUOTA: Final = _gauge(
     "cluster_quota",
-    ("cluster", "flavor", "resource", "kind"),
-    "Quota on the workers that is published, in GPUs, cores or bytes; none with `--publish-capacity false`.",
+    ("cluster", "resource", "kind"),
+    "GPUs, cores and bytes of memory in the quota of the workers that is published, over all flavors; none"
+    " with `--publish-capacity false`.",
 )
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")
@@ -224,6 +225,8 @@ DEFINITIONS: Final = tuple(m for m in tuple(globals().values()) if isinstance(m,
 
 QUOTA_KINDS: Final = ("nominal", "used", "waiting", "free")
 """The kinds of amounts."""
+QUOTA_RESOURCES: Final = ("cpu", "memory")
+"""Those with a series besides GPUs: a worker may have any number of others, and of flavors."""
 UNDONE_KINDS: Final = (
     ACCOUNT,
     ADMISSION_CHECK,

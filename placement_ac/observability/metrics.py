@@ -269,12 +269,13 @@ class Metrics(Collector):
 
 
 def _quota_values(report: CapacityReport) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield the amounts of each resource of each cluster that is known, with the labels."""
+    """Yield the amounts of GPUs, CPU and memory of each cluster that is known, with the labels."""
+    counted = {*report.gpus, *definitions.QUOTA_RESOURCES}
     for cluster in report.clusters:
-        for supply, amounts in cluster.quota.items():
-            for kind in definitions.QUOTA_KINDS:
+        for resource, amounts in report.totals([cluster]).items():
+            for kind in definitions.QUOTA_KINDS if resource in counted else ():
                 if (value := getattr(amounts, kind)) is not None:
-                    yield (cluster.name, *supply, kind), value / 1000
+                    yield (cluster.name, resource, kind), value / 1000
 
 
 class ReconcileRun:

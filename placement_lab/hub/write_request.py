@@ -61,10 +61,10 @@ class WriteRequest:
         `kind` of a built-in resource."""
         metadata.check_types(body.get("metadata") or {})
         wanted = self.resource.api_version(self.version.name)
-        said = body.get("apiVersion") or ("" if self.resource.custom else wanted)
-        if said != wanted:
+        version = body.get("apiVersion") or ("" if self.resource.custom else wanted)
+        if version != wanted:
             message = (
-                f"the API version in the data ({said}) does not match the expected API version ({wanted})"
+                f"the API version in the data ({version}) does not match the expected API version ({wanted})"
             )
             raise bad_request(message)
         kind = body.get("kind") or ("" if self.resource.custom else self.resource.kind)

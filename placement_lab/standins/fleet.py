@@ -231,8 +231,8 @@ class WorkerFleet:
             "spec": {"hubAcceptsClient": True, "managedClusterClientConfigs": [config]},
             "status": {
                 "conditions": [
-                    _CONDITION_TRUE | dict(zip(_CONDITION_FIELDS, said, strict=True))
-                    for said in _CLUSTER_CONDITIONS
+                    _CONDITION_TRUE | dict(zip(_CONDITION_FIELDS, values, strict=True))
+                    for values in _CLUSTER_CONDITIONS
                 ]
             },
         }
@@ -261,8 +261,8 @@ class WorkerFleet:
         """Let each Job fail on a worker, so many seconds after its start; None: its Pods never start."""
         self._workers[name].break_down(fails_after)
 
-    def mend(self, name: str) -> None:
-        self._workers[name].mend()
+    def recover(self, name: str) -> None:
+        self._workers[name].recover()
 
     def evict(self, job: str, reason: str, namespace: str = "default") -> list[str]:
         """Let the workers' Kueue evict the copies of the Job for this reason, and return their workers."""

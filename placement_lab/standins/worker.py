@@ -48,7 +48,7 @@ class KueueWorker(StandIn):
     `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod, and
     the TTL controller, which removes a finished one after its `ttlSecondsAfterFinished`.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
-    `hold`, `release`, `resize`, `break_down`, `mend`, `finish`, `end_copy`, `evict`: from any thread except
+    `hold`, `release`, `resize`, `break_down`, `recover`, `finish`, `end_copy`, `evict`: from any thread but
     the stand-in's own.
     """
 
@@ -89,7 +89,7 @@ class KueueWorker(StandIn):
         """Let each Job fail so many seconds after its start, from now on; None: its Pods never start."""
         self._fails_after, self._starts_pods = fails_after, fails_after is not None
 
-    def mend(self) -> None:
+    def recover(self) -> None:
         """Let Jobs run that start from now on."""
         self._fails_after, self._starts_pods = None, True
 

@@ -12,9 +12,9 @@ pytestmark = [
 
 
 def test_a_list_is_applied_and_an_unserved_kind_is_named() -> None:
-    said = run_case("19").splitlines()
+    output = run_case("19").splitlines()
     unserved = "a kind that is not served (a real server: no matches for kind)"
-    assert [line.replace("Error from server (AlreadyExists): ", "") for line in said] == [
+    assert [line.replace("Error from server (AlreadyExists): ", "") for line in output] == [
         "apply -f list.yaml: configmap/notes created",
         'create -f list.yaml: error when creating "list.yaml": configmaps "notes" already exists',
         "apply --server-side: configmap/notes serverside-applied",

@@ -1,9 +1,9 @@
 """
 A cluster has the same state everywhere: in `status`, `explain`, metrics, events, the condition.
 
-They are compared with each other and with the world when a cluster has drained or been lost for SAID_SECONDS,
-when that is over, and every CHECK_AGAIN_SECONDS. All are the controller's and the commands' own functions, on
-the objects of the hub.
+They are compared with each other and with the world when a cluster has drained or been lost for
+REPORTED_SECONDS, when that is over, and every CHECK_AGAIN_SECONDS. All are the controller's and the commands'
+own functions, on the objects of the hub.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ from tests.day.world import World
 from tests.support.virtual.clock import START
 from tests.support.virtual.hub import checks_of
 
-SAID_SECONDS: Final = 60.0
+REPORTED_SECONDS: Final = 60.0
 """How long something must last until all must say it: requests, a settling OCM, events that are paced."""
 CHECK_AGAIN_SECONDS: Final = 600.0
 DOUBT_SECONDS: Final = 15.0
@@ -72,20 +72,23 @@ class Agreement:
             self._looks = self.rules.looks
             self._note("draining", self._draining())
             self._note("disconnected", self._disconnected())
-        if self.world.controller.metrics is None or self._age(self.world.controller_began) < 2 * SAID_SECONDS:
+        if (
+            self.world.controller.metrics is None
+            or self._age(self.world.controller_began) < 2 * REPORTED_SECONDS
+        ):
             return
-        said = {key for key, when in self.since.items() if self._age(when) > SAID_SECONDS}
-        if not said and self._age(self._asked) < CHECK_AGAIN_SECONDS:
+        due = {key for key, when in self.since.items() if self._age(when) > REPORTED_SECONDS}
+        if not due and self._age(self._asked) < CHECK_AGAIN_SECONDS:
             return
-        self._count_drains(said)
-        if said == self._last and self._age(self._asked) < CHECK_AGAIN_SECONDS:
+        self._count_drains(due)
+        if due == self._last and self._age(self._asked) < CHECK_AGAIN_SECONDS:
             return
-        self._last, self._asked = said, self.world.now
-        self._compare(said)
+        self._last, self._asked = due, self.world.now
+        self._compare(due)
 
-    def _count_drains(self, said: set[tuple[str, str, str]]) -> None:
+    def _count_drains(self, due: set[tuple[str, str, str]]) -> None:
         """Compare the number of drains with the metrics; this costs little."""
-        draining = Counter(placement for what, placement, _ in said if what == "draining")
+        draining = Counter(placement for what, placement, _ in due if what == "draining")
         metrics = self.world.controller.metrics
         for placement, number in draining.items():
             stats = metrics.stats.get(Key("placement", placement)) if metrics else None
@@ -131,7 +134,7 @@ class Agreement:
 
     # -- what is said
 
-    def _compare(self, said: set[tuple[str, str, str]]) -> None:
+    def _compare(self, due: set[tuple[str, str, str]]) -> None:
         view = view_of(self.world)
         statuses = {check_status.name: check_status for check_status in check_statuses(view)}
         samples = self._samples()
@@ -139,8 +142,8 @@ class Agreement:
         for placement in PLACEMENTS:
             check = checks_of(placement)[1]
             status = statuses[check]
-            draining = {cluster for what, of_, cluster in said if (what, of_) == ("draining", placement)}
-            lost = {cluster for what, of_, cluster in said if (what, of_) == ("disconnected", placement)}
+            draining = {cluster for what, of_, cluster in due if (what, of_) == ("draining", placement)}
+            lost = {cluster for what, of_, cluster in due if (what, of_) == ("disconnected", placement)}
             for problem in self._drain_problems(check, status, samples, draining):
                 self.rules.found("drains", f"{placement}: {problem}")
             for problem in self._lost_problems(placement, check, status, samples, lost):
@@ -191,7 +194,7 @@ class Agreement:
     ) -> Iterator[str]:
         rows = {row.name: row for row in status.clusters}
         for cluster in sorted(lost):
-            where = f"{cluster} is listed and has not been connected for {SAID_SECONDS:g} s, and"
+            where = f"{cluster} is listed and has not been connected for {REPORTED_SECONDS:g} s, and"
             since = self.since["disconnected", placement, cluster]
             if rows[cluster].connected == "True":
                 yield f"{where} status says that it is"
@@ -204,7 +207,10 @@ class Agreement:
 
     def _counts(self, check: str, status: CheckStatus, samples: Mapping[Any, float]) -> Iterator[str]:
         """Compare the numbers, where nothing has changed just now."""
-        if any(self._age(when) < SAID_SECONDS for (_, _, _), when in self.since.items()) or self._is_busy():
+        if (
+            any(self._age(when) < REPORTED_SECONDS for (_, _, _), when in self.since.items())
+            or self._is_busy()
+        ):
             return
         for state in ("draining", "standby"):
             rows = [row.name for row in status.clusters if row.state == state]
@@ -218,9 +224,9 @@ class Agreement:
 
     def _is_busy(self) -> bool:
         """Whether a cluster has left or come back lately."""
-        lately = [when for when in self.rules.left.values() if self._age(when) < SAID_SECONDS]
+        lately = [when for when in self.rules.left.values() if self._age(when) < REPORTED_SECONDS]
         return bool(lately) or any(
-            site.down or self._age(site.down_until) < SAID_SECONDS
+            site.down or self._age(site.down_until) < REPORTED_SECONDS
             for site in self.world.sites.values()
             if site.down_until
         )
@@ -253,7 +259,7 @@ class Agreement:
 
     def _has_event(self, check: str, cluster: str, since: float, reason: str = "") -> bool:
         """Whether an event names the cluster, or the controller has begun since: it repeats none."""
-        since -= SAID_SECONDS
+        since -= REPORTED_SECONDS
         return self.world.controller_began > since or any(
             event["involvedObject"]["name"] == check
             and cluster in event["message"]

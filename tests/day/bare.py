@@ -2,9 +2,10 @@
 Workers that begin bare: what is on the hub for them, OCM's work agents, and what befalls both.
 
 shrink: a quarter of a cluster's GPUs is gone. template: the checks name a template that is wrong, and is
-mended after half the time. agent: the work agent is away. queue: a LocalQueue is added on the hub, with a job
-if it is in `default`. own: somebody queues a job on the worker itself. by_hand: somebody makes a LocalQueue
-there, or takes the ClusterQueue over. detach: the cluster drains, leaves the hub, and joins as a new one.
+repaired after half the time. agent: the work agent is away. queue: a LocalQueue is added on the hub, with a
+job if it is in `default`. own: somebody queues a job on the worker itself. by_hand: somebody makes a
+LocalQueue there, or takes the ClusterQueue over. detach: the cluster drains, leaves the hub, and joins as a
+new one.
 """
 
 from collections import Counter
@@ -208,10 +209,10 @@ class BareFleet:
         self._write_template(BROKEN[item.value % len(BROKEN)])
         self._annotate({constants.ANNOTATION_TEMPLATE: TEMPLATE_NAME})
         factor = FACTORS[item.value // 5 % len(FACTORS)]
-        self._kueue.later(item.seconds / 2, partial(self._mend, factor))
+        self._kueue.later(item.seconds / 2, partial(self._repair, factor))
         self._kueue.later(item.seconds, self._no_template)
 
-    def _mend(self, factor: float) -> None:
+    def _repair(self, factor: float) -> None:
         self._write_template(TEMPLATE % f"{{allocatable.nvidia.com/gpu * {factor}}}")
         self._set_factor(factor)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.day.agreement import Agreement
+from tests.day.check_conditions import CheckConditions
 from tests.day.maintenance_rules import MaintenanceRules
 from tests.day.moves_rules import MovesRules
 from tests.day.quarantine_rules import QuarantineRules
 from tests.day.rules import Finding, Rules
-from tests.day.said import Said
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
 from tests.day.world import World
@@ -49,9 +49,9 @@ def play_day(
         if world.bare:
             SetupRules(watching, world.bare)
         if world.moving:
-            said = Said(world)
-            MovesRules(watching, said)
-            QuarantineRules(watching, world.moving, said)
+            conditions = CheckConditions(world)
+            MovesRules(watching, conditions)
+            QuarantineRules(watching, world.moving, conditions)
 
         def happens(item: Item) -> None:
             watching.happened += 1

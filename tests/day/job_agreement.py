@@ -44,10 +44,10 @@ class JobAgreement:
                 continue  # its cluster was away: Kueue runs it elsewhere, too
             else:
                 where = {one for one in world.kueue.running(name) if not world.sites[one].down}
-                said = {line.cluster} if line.state == JobState.RUNNING else set()
-                if where and said != where:
+                reported = {line.cluster} if line.state == JobState.RUNNING else set()
+                if where and reported != where:
                     yield f"{name} runs on {sorted(where)}, and jobs says {line.state} {line.cluster}"
-                elif said and not where and not any(one and world.sites[one].down for one in said):
+                elif reported and not where and not any(one and world.sites[one].down for one in reported):
                     yield f"{name} runs nowhere, and jobs says that it runs on {line.cluster}"
                 if line.state == JobState.WAITING and not line.waits_for:
                     yield f"{name} waits, and jobs does not say for what"

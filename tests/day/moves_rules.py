@@ -10,8 +10,8 @@ from typing import Any, Final
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, WORKLOAD, Kind
 from placement_lab.standins.multikueue import objects as of
+from tests.day.check_conditions import CheckConditions
 from tests.day.rules import Rules, is_move
-from tests.day.said import Said
 from tests.day.trace import HOUR
 from tests.support.virtual.clock import START
 from tests.support.virtual.hub import checks_of
@@ -25,8 +25,8 @@ HELD_SECONDS: Final = 5.0
 class MovesRules:
     """Watches the moves and the scores; reports to `rules`."""
 
-    def __init__(self, rules: Rules, said: Said) -> None:
-        self._rules, self._world, self._said = rules, rules.world, said
+    def __init__(self, rules: Rules, conditions: CheckConditions) -> None:
+        self._rules, self._world, self._conditions = rules, rules.world, conditions
         self._moves: dict[str, list[float]] = defaultdict(list)
         """Placement → when its jobs were moved."""
         self._moved: dict[str, float] = {}
@@ -68,7 +68,7 @@ class MovesRules:
             self._rules.found(
                 "budget", f"{message}, of {settings.moves_per_hour}; check {checks_of(job.placement)[1]}"
             )
-        since = self._said.held.get(job.placement)
+        since = self._conditions.held.get(job.placement)
         if since is not None and now - since > HELD_SECONDS:
             message = f"{name} was moved, and the list of {job.placement} has been held"
             self._rules.found("held", f"{message} for {now - since:.0f} s")

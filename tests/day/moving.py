@@ -56,8 +56,8 @@ class MovingFleet:
         self._world, self._hub, self._kueue = world, world.hub, world.kueue
         self.broken: dict[str, float] = {}
         """Cluster that fails each job → until when, in seconds of the day."""
-        self.mended: dict[str, float] = {}
-        """Cluster → when it was mended last."""
+        self.recovered: dict[str, float] = {}
+        """Cluster → when it was recovered last."""
         self._scores: dict[str, Scores] = {}
         """Cluster → the scores that the controller has reported last."""
         self._failed: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
@@ -83,12 +83,12 @@ class MovingFleet:
     def _break(self, item: Trouble) -> None:
         until = self._world.now + item.seconds
         self.broken[item.whom] = max(until, self.broken.get(item.whom, 0.0))
-        self._kueue.later(item.seconds, partial(self._mend, item.whom))
+        self._kueue.later(item.seconds, partial(self._recover, item.whom))
 
-    def _mend(self, cluster: str) -> None:
+    def _recover(self, cluster: str) -> None:
         if self.broken.get(cluster, 0.0) <= self._world.now + 1.0 and cluster in self.broken:
             del self.broken[cluster]
-            self.mended[cluster] = self._world.now
+            self.recovered[cluster] = self._world.now
 
     def _shrink(self, item: Trouble) -> None:
         self._resize(item.whom, GPUS[item.whom] // 2)
@@ -126,7 +126,7 @@ class MovingFleet:
     def is_doubtful(self, cluster: str) -> bool:
         """Whether it fails jobs, or may still be quarantined because it did."""
         longest = LONGEST_SECONDS + self._world.settings.round_timeout
-        return cluster in self.broken or self._world.now - self.mended.get(cluster, -DAY) < longest
+        return cluster in self.broken or self._world.now - self.recovered.get(cluster, -DAY) < longest
 
     def comes_last(self, job: Job, cluster: str) -> bool:
         """Whether a job may be sent elsewhere first (docs/rebalancing.md).

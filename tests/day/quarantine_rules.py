@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from placement_ac.core.failures.memory import KEPT_FOR
+from tests.day.check_conditions import CheckConditions, Quarantined
 from tests.day.moves_rules import RACE_SECONDS
 from tests.day.moving import MovingFleet
 from tests.day.rules import LEAVES_SECONDS, Rules
-from tests.day.said import Quarantined, Said
 from tests.day.trace import PLACEMENTS
 
 FAST_FAILURES: Final = 24
@@ -31,8 +31,8 @@ STEADY_SECONDS: Final = 2 * LEAVES_SECONDS
 class QuarantineRules:
     """Watches the starts and ends on broken clusters, and on quarantined ones; reports to `rules`."""
 
-    def __init__(self, rules: Rules, fleet: MovingFleet, said: Said) -> None:
-        self._rules, self._world, self._fleet, self._said = rules, rules.world, fleet, said
+    def __init__(self, rules: Rules, fleet: MovingFleet, conditions: CheckConditions) -> None:
+        self._rules, self._world, self._fleet, self._conditions = rules, rules.world, fleet, conditions
         self._starts: Counter[str] = Counter()
         """Broken cluster → how many jobs have started there."""
         self._broken_since: dict[str, float] = {}
@@ -63,7 +63,7 @@ class QuarantineRules:
         if not (others := self._others_that_fit(name, *key)):
             return  # the last one that fits is never refused
         self._count(cluster)
-        if quarantined := self._said.quarantined.get(key):
+        if quarantined := self._conditions.quarantined.get(key):
             self._judge(name, key, quarantined, others)
 
     def _count(self, cluster: str) -> None:
@@ -107,7 +107,7 @@ class QuarantineRules:
             other
             for other in world.authorised(placement)
             if other != cluster
-            and (placement, other) not in self._said.quarantined
+            and (placement, other) not in self._conditions.quarantined
             and world.now - self._selected.get((placement, other), world.now) > STEADY_SECONDS
             and not self._rules.is_fresh(other, STEADY_SECONDS)
             and world.is_usable(placement, other)
@@ -125,7 +125,7 @@ class QuarantineRules:
                 self._last[cluster] = world.now
         if world.controller.metrics is None:
             return
-        for (placement, cluster), quarantined in self._said.quarantined.items():
+        for (placement, cluster), quarantined in self._conditions.quarantined.items():
             idle = world.now - max(self._last.get(cluster, 0.0), quarantined.since)
             if cluster not in self._fleet.broken and idle > FORGOTTEN_SECONDS:
                 message = (

@@ -29,7 +29,7 @@ NAMES: Final = (
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
     *("movable", "cooldown", "budget", "held", "scores"),  # of `moves_rules`
     *("black-hole", "refused", "forgotten"),  # of `quarantine_rules`
-    "returns",  # "waits", beside a cluster that failed every job and has been mended
+    "returns",  # "waits", beside a cluster that failed every job and has been recovered
 )
 SLACK_SECONDS: Final = 20.0
 """For requests, Kueue's batches, and a worker that is asked and does not answer."""
@@ -295,13 +295,13 @@ class Rules:
         beside = ", ".join(f"{one} with {room[one]} free" for one in idle)
         waits = (self.world.now - (seen.idle_since or 0.0)) / 60
         on = ", ".join(of.nominated_of(seen.raw)) or "none"
-        said = "; ".join(
+        states = "; ".join(
             f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
         )
         message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
-        mended = self.world.moving.mended.keys() if self.world.moving else ()
-        rule = "returns" if set(idle).issubset(mended) else "waits"
-        self.found(rule, f"{message}; nominated to {on}; {said}")
+        recovered = self.world.moving.recovered.keys() if self.world.moving else ()
+        rule = "returns" if set(idle).issubset(recovered) else "waits"
+        self.found(rule, f"{message}; nominated to {on}; {states}")
 
     def _may_run_elsewhere(self, seen: Seen) -> bool:
         """Whether it was sent back from a cluster that does not answer, and may have left a copy there."""

@@ -127,7 +127,7 @@ def no_try(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_quarantine_that_does_not_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of two jobs fills the other cluster; for the second one there is only the mended one."""
+    """The first of two jobs fills the other cluster; for the second one there is only the recovered one."""
     monkeypatch.setattr(moving, "LONGEST_SECONDS", 900.0)  # there is time for few failures
     failing = (replace(BROKEN, seconds=0.5 * HOUR), *FAILING[1:19])
     items = (*failing, *(job(100 + n, 50 + 20 * n, gpus=8, pool="blue") for n in range(2)))

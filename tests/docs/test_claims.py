@@ -200,11 +200,11 @@ IN_SENTENCES: Final = [
 
 
 @pytest.mark.parametrize(
-    ("page", "part", "constant", "said"), [pytest.param(*one, id=one[1][:40]) for one in IN_SENTENCES]
+    ("page", "part", "constant", "written"), [pytest.param(*one, id=one[1][:40]) for one in IN_SENTENCES]
 )
-def test_the_sentence_has_the_constant(page: str, part: str, constant: float, said: float) -> None:
+def test_the_sentence_has_the_constant(page: str, part: str, constant: float, written: float) -> None:
     assert part in " ".join((ROOT / "docs" / f"{page}.md").read_text("utf-8").split())
-    assert constant == said
+    assert constant == written
 
 
 # -- the reader of claims

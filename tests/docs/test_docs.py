@@ -290,8 +290,8 @@ def test_the_keys_of_the_document_of_capacity() -> None:
     answer = Answer("cluster", "controller", (CapacityRow("a", "f", "cpu"),), (), CapacityReport(), now)
     found = capacity_document(answer)
     assert keys == list(found)
-    said = dict(table(JSON, "The JSON document of `capacity`"))["rows"]
-    assert [name for name in plain(found)["rows"][0] if name != "cluster" and name not in said] == []
+    documented = dict(table(JSON, "The JSON document of `capacity`"))["rows"]
+    assert [name for name in plain(found)["rows"][0] if name != "cluster" and name not in documented] == []
 
 
 def test_every_command_line_in_the_documents_is_possible() -> None:

@@ -39,6 +39,21 @@ def test_the_timeline_is_what_its_picture_shows() -> None:
     assert run["end"] <= drains["end"]
 
 
+def test_the_timeline_of_story_5_is_what_its_picture_shows() -> None:
+    """Its alternative text: a full cluster drains, and the next one is listed."""
+    words = ["timeline", "--from", str(IMAGES / "story5.jsonl")]
+    lanes = {lane["name"]: lane for lane in json.loads(output_of(words, "json"))["lanes"]}
+    first, second, third = (lanes[f"cluster{number}"]["spans"] for number in (1, 2, 3))
+    assert [[span["state"] for span in spans] for spans in (first, second, third)] == [
+        ["listed", "draining"],
+        ["listed", "draining"],
+        ["listed"],
+    ]
+    assert (second[0]["begin"], third[0]["begin"]) == (first[1]["begin"], second[1]["begin"])
+    assert [point["value"] for point in lanes["cluster1"]["scores"]][:2] == [100, 0]
+    assert [len(lanes[f"cluster{number}"]["runs"]) for number in (1, 2)] == [4, 4]
+
+
 def test_the_mermaid_is_what_comes_out() -> None:
     assert (IMAGES / "graph.mmd").read_text("utf-8") == output_of(GRAPH, "mermaid")
 
@@ -58,6 +73,11 @@ def test_every_picture_is_there_and_light() -> None:
     assert named == {f"images/{name}.png" for name in (*pictures_, "ui-narrow")}
     named.add("images/ui-flip.png")
     assert [name for name in sorted(named) if not 10_000 < (DOCS / name).stat().st_size < LARGEST] == []
-    of_jobs = (DOCS / "dispatch.md").read_text("utf-8")
-    assert all(f'"images/explain-workload-{scheme}.png"' in of_jobs for scheme in ("light", "dark"))
+    for page, name in (
+        ("dispatch", "explain-workload"),
+        ("rebalancing", "timeline-5"),
+        ("rebalancing", "ui-5"),
+    ):
+        of_page = (DOCS / f"{page}.md").read_text("utf-8")
+        assert all(f'"images/{name}-{scheme}.png"' in of_page for scheme in ("light", "dark"))
     assert [path.name for path in IMAGES.iterdir() if path.stat().st_size > LARGEST] == []

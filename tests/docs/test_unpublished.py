@@ -90,6 +90,6 @@ def test_a_page_says_that_nothing_is_published_before_a_command_that_installs(pa
     text = path.read_text("utf-8")
     command = next((line for line in lines_of(text, code=True) if INSTALLS.search(line)), None)
     if command is not None:
-        said = SAYS_SO.search(text)
-        assert said is not None
-        assert said.start() < text.index(command)
+        match = SAYS_SO.search(text)
+        assert match is not None
+        assert match.start() < text.index(command)

@@ -402,8 +402,8 @@ def test_the_page_has_the_resources_of_the_container(overlay: str) -> None:
         "requests": {"cpu": "50m", "memory": "192Mi"},
         "limits": {"cpu": "1", "memory": "384Mi"},
     }
-    said = "The container requests 192 MiB and 50m, and its limits are 384 MiB and one CPU."
-    assert said in INSTALL.read_text("utf-8")
+    sentence = "The container requests 192 MiB and 50m, and its limits are 384 MiB and one CPU."
+    assert sentence in INSTALL.read_text("utf-8")
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "plugin", "network"])

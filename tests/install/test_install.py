@@ -25,7 +25,7 @@ from tests.placement_ac.controller.test_rival_writers import again_and_again, un
 from tests.support import installation
 from tests.support.accounts import account_kubeconfig
 from tests.support.builders import authority, encoded, jwt, kubeconfig
-from tests.support.capacity_providers import create, said, serve
+from tests.support.capacity_providers import create, reported, serve
 from tests.support.driver import CORE, KUEUE, NS, OCM, Controllers, Driver, Object
 from tests.support.hub_client import CRDS, crd
 from tests.support.installation import NAME, NAMESPACE, ROOT, kubectl
@@ -224,7 +224,7 @@ def test_default(admin: Driver, install: Install) -> None:
         controllers.start(**there.settings())
         there.until("Active", "a", "b")
         soon(lambda: answer(admin), "Ready")
-        soon(lambda: said(admin)[0], "SourceUnavailable")
+        soon(lambda: reported(admin)[0], "SourceUnavailable")
         connected(admin)
         there.decide()
         there.until("NoClusterSelected")

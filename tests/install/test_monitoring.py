@@ -108,7 +108,7 @@ def test_the_docs_have_every_alert() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alert", "said", "expression"),
+    ("alert", "phrase", "expression"),
     [
         ("PlacementAcNotReconciling", "no reconcile for half an hour", "[30m]"),
         ("PlacementAcMovesSpent", "spent for two hours", "[2h]"),
@@ -125,10 +125,10 @@ def test_the_docs_have_every_alert() -> None:
         ("PlacementAcSlow", "one change in a hundred is written more than 10 s after", "> 10"),
     ],
 )
-def test_the_times_in_the_docs_are_those_of_the_alerts(alert: str, said: str, expression: str) -> None:
+def test_the_times_in_the_docs_are_those_of_the_alerts(alert: str, phrase: str, expression: str) -> None:
     [meaning] = [row[3] for row in table(MONITORING, "Alerts") if row[0] == alert]
     [rule] = [rule for rule in rules() if rule["alert"] == alert]
-    assert (said in meaning, expression in rule["expr"]) == (True, True)
+    assert (phrase in meaning, expression in rule["expr"]) == (True, True)
 
 
 def test_the_docs_have_every_panel() -> None:

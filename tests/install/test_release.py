@@ -167,7 +167,7 @@ def release() -> dict[str, Workflow]:
 
 
 @pytest.mark.parametrize(
-    ("tag", "heading", "said"),
+    ("tag", "heading", "error"),
     [
         pytest.param("v1.2.0", "## [1.2.0] - 2026-12-01", "", id="released"),
         pytest.param("v1.3.0", "## [1.3.0] - 2026-12-01", "push the tag v1.2.0", id="another version"),
@@ -175,7 +175,7 @@ def release() -> dict[str, Workflow]:
     ],
 )
 def test_a_tag_releases_its_version(
-    release: dict[str, Workflow], tmp_path: Path, tag: str, heading: str, said: str
+    release: dict[str, Workflow], tmp_path: Path, tag: str, heading: str, error: str
 ) -> None:
     assert workflow(RELEASE)["on"] == {"push": {"tags": ["v*"]}}
     (check,) = (step["run"] for step in release["files"]["steps"] if step.get("id") == "version")
@@ -194,9 +194,11 @@ def test_a_tag_releases_its_version(
         text=True,
         check=False,
     )
-    assert done.returncode == bool(said)
+    assert done.returncode == bool(error)
     assert (
-        f"::error::{said}" in done.stdout if said else (tmp_path / "outputs").read_text() == "version=1.2.0\n"
+        f"::error::{error}" in done.stdout
+        if error
+        else (tmp_path / "outputs").read_text() == "version=1.2.0\n"
     )
 
 

@@ -157,7 +157,7 @@ def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--kueue"], "unknown option --kueue; --help lists them"),
         (["--kueue-version"], "give --kueue-version a version, such as v0.20.6"),
@@ -169,8 +169,8 @@ def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
         ),
     ],
 )
-def test_unknown_arguments_are_refused(machine: Machine, options: list[str], said: str) -> None:
-    assert machine.refuses(*options) == said
+def test_unknown_arguments_are_refused(machine: Machine, options: list[str], message: str) -> None:
+    assert machine.refuses(*options) == message
     assert machine.calls == []
 
 
@@ -192,13 +192,13 @@ def test_a_hub_that_gives_no_token(machine: Machine) -> None:
 
 
 def test_help_names_every_option(machine: Machine) -> None:
-    said = machine.runs("--help")
+    message = machine.runs("--help")
     options = ("--kueue-version", "--cluster-profile", "--dry-run", "--clean")
-    assert [option for option in options if option not in said] == []
+    assert [option for option in options if option not in message] == []
 
 
 @pytest.mark.parametrize(
-    ("clusters", "said"),
+    ("clusters", "message"),
     [
         (["hub", "cluster2"], f"there is no kind cluster cluster1, cluster3: {environment.HINT}"),
         (CLUSTERS, ""),
@@ -206,11 +206,11 @@ def test_help_names_every_option(machine: Machine) -> None:
     ids=["some", "all"],
 )
 def test_the_stories_ask_for_its_clusters(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, clusters: list[str], said: str
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, clusters: list[str], message: str
 ) -> None:
     monkeypatch.setenv("PATH", str(machine.bin))
     machine.state["clusters"] = clusters
-    assert environment.missing() == said
+    assert environment.missing() == message
 
 
 # -- manifests that it applies

@@ -46,9 +46,9 @@ def binding(name: str = "all", namespace: str = "kueue-system") -> Raw:
 
 
 def queue(name: str = "q", *checks: str, active: str = "True") -> Raw:
-    said = {"type": "Active", "status": active, "reason": "Ready", "message": "it can admit"}
+    body = {"type": "Active", "status": active, "reason": "Ready", "message": "it can admit"}
     spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": one} for one in checks or ("check",)]}}
-    return an(CLUSTER_QUEUE, name, spec=spec, status={"conditions": [said]})
+    return an(CLUSTER_QUEUE, name, spec=spec, status={"conditions": [body]})
 
 
 def predicate(**selector: Raw) -> Raw:

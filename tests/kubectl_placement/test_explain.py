@@ -144,10 +144,10 @@ def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *our_objects("a", *MANY)]
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
     why = "21 of 22 clusters would go at once though the Placement was not changed"
-    (said,) = sentences(held, StepName.GUARD)
-    assert said.startswith(f"note: it stays listed for now: {why}: held for 5 min")
-    (said,) = sentences(overview(*objects, *secrets(*MANY)), StepName.GUARD)
-    assert said.startswith(f"note: {why}")
+    (sentence,) = sentences(held, StepName.GUARD)
+    assert sentence.startswith(f"note: it stays listed for now: {why}: held for 5 min")
+    (sentence,) = sentences(overview(*objects, *secrets(*MANY)), StepName.GUARD)
+    assert sentence.startswith(f"note: {why}")
 
 
 # -- without a right
@@ -458,8 +458,8 @@ def test_a_terminal_that_knows_no_marks_gets_plain_ones(file: Path) -> None:
 
 
 def test_no_message_of_others_steers_the_terminal_or_breaks_it(tmp_path: Path) -> None:
-    said = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
-    path = write_list(tmp_path / "dump.yaml", [check(active=said)])
+    sentence = condition("False", "NoDecision", "\x1b[31mπ [bold]red")
+    path = write_list(tmp_path / "dump.yaml", [check(active=sentence)])
     done = run(path, "check", "check", charset="ascii")
     assert done.exit_code == 0, done.output
     assert "\\x1b[31m? [bold]red" in done.output

@@ -237,9 +237,9 @@ def test_when_ocm_has_decided_it_agrees_and_the_steps_are_the_same(fleet: Raw) -
     selected = decided(fleet)
     for name, step in steps(fleet["name"]).items():
         found = explain_cluster(case, name)
-        (said,) = [link for link in found.links if link.step is StepName.DECISION]
+        (link,) = [link for link in found.links if link.step is StepName.DECISION]
         assert (found.selected, found.step) == (name in selected, step)
-        assert "though" not in said.sentence, "OCM's decision is what the engine would decide"
+        assert "though" not in link.sentence, "OCM's decision is what the engine would decide"
 
 
 def test_there_are_clusters_for_each_step() -> None:

@@ -73,8 +73,8 @@ def decided(admin: Driver) -> list[str]:
 
 
 def conditions(admin: Driver) -> list[dict[str, Any]]:
-    said = (admin.get(f"{OCM}/placements/{DEMO2}") or {})["status"]["conditions"]
-    return [{key: one[key] for key in ("type", "status", "reason", "message")} for one in said]
+    found = (admin.get(f"{OCM}/placements/{DEMO2}") or {})["status"]["conditions"]
+    return [{key: one[key] for key in ("type", "status", "reason", "message")} for one in found]
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_story_3_matches_its_preview(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "said"),
+    ("manifest", "message"),
     [
         pytest.param(
             {"kind": "Placement", "spec": {"numberOfCluster": 1}},
@@ -139,7 +139,7 @@ def test_story_3_matches_its_preview(
         ),
     ],
 )
-def test_a_misspelt_field_on_the_demo_hub(manifest: Object, said: str, tmp_path: Path) -> None:
+def test_a_misspelt_field_on_the_demo_hub(manifest: Object, message: str, tmp_path: Path) -> None:
     """The bundled kinds take any field here; `plan` reads the fields that they publish."""
     api_version = f"{OCM_GROUP}/v1beta1" if manifest["kind"] == "Placement" else f"{KUEUE_GROUP}/v1beta2"
     path, kubeconfig = tmp_path / "typo.yaml", tmp_path / "admin"
@@ -147,7 +147,7 @@ def test_a_misspelt_field_on_the_demo_hub(manifest: Object, said: str, tmp_path:
     with Hub() as hub:
         hub.write_kubeconfig(kubeconfig)
         done = on_hub(kubeconfig)("plan", "-f", str(path))
-    assert said in " ".join(done.output.split())
+    assert message in " ".join(done.output.split())
 
 
 def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Run) -> None:

@@ -231,8 +231,8 @@ def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
     table = run(*words)
     assert "goes to c, a, b, best first" in table.stdout
     assert all(f"  note: {note}\n" in table.stdout for note in job["notes"])
-    said = done.output + table.output
-    assert [secret for secret in secrets_of(there) if secret in said] == []
+    printed = done.output + table.output
+    assert [secret for secret in secrets_of(there) if secret in printed] == []
 
 
 @pytest.fixture

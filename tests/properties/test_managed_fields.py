@@ -162,7 +162,7 @@ admitted = statuses.map(lambda status: {"admission": ADMISSION, **status})
 
 
 @given(
-    said=admitted,
+    kueue_status=admitted,
     story=st.lists(
         st.tuples(st.just(KUEUE_ADMISSION), admitted)
         | st.tuples(st.sampled_from(("kueue", "ours")), statuses),
@@ -172,14 +172,14 @@ admitted = statuses.map(lambda status: {"admission": ADMISSION, **status})
 )
 @settings(max_examples=100)
 def test_a_nomination_changes_the_names_and_nothing_else(
-    login: Login, said: Raw, story: list[tuple[str, Raw]], names: list[str]
+    login: Login, kueue_status: Raw, story: list[tuple[str, Raw]], names: list[str]
 ) -> None:
     name = f"w{next(COUNT)}"
 
     async def run() -> None:
         async with Client(login) as client:
             await client.apply(WORKLOADS, {"metadata": named(name), "spec": {"active": True}})
-            for manager, status in [(KUEUE_ADMISSION, said), *story]:
+            for manager, status in [(KUEUE_ADMISSION, kueue_status), *story]:
                 await tell(client, WORKLOADS, name, manager, status)
             before = await client.get(WORKLOADS, name, "default")
             after = await nominate(client, before, names)

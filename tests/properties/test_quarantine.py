@@ -43,9 +43,9 @@ def submissions(number: int, every: float = EVERY_SECONDS) -> list[tuple[float, 
 
 @played
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("how", ["fails", "evicts"])
-def test_a_black_hole_gets_ten_of_200_jobs_at_most(how: str) -> None:
-    fleet = FailingClusters(CLUSTERS, HEADROOM, broken={"c5": how})
+@pytest.mark.parametrize(("how", "step_size"), [("fails", 1), ("evicts", 1), ("fails", 3)])
+def test_a_black_hole_gets_ten_of_200_jobs_at_most(how: str, step_size: int) -> None:
+    fleet = FailingClusters(CLUSTERS, replace(HEADROOM, step_size=step_size), broken={"c5": how})
     fleet.play(submissions(JOBS), 3 * HOUR)
     assert len(fleet.done) == JOBS
     assert 5 <= fleet.count("c5") <= 10
@@ -64,13 +64,13 @@ def test_without_the_setting_it_gets_hundreds(how: str, sent: int) -> None:
 @played
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("step_size", [1, 3])
-def test_a_mended_cluster_comes_back_by_itself(step_size: int) -> None:
+def test_a_recovered_cluster_comes_back_by_itself(step_size: int) -> None:
     fleet = FailingClusters(CLUSTERS, replace(HEADROOM, step_size=step_size), broken={"c5": "fails"})
-    mended = 20 * MINUTE
-    fleet.play(submissions(JOBS), 2 * HOUR, (mended, lambda: fleet.mend("c5")))
+    recovered = 20 * MINUTE
+    fleet.play(submissions(JOBS), 2 * HOUR, (recovered, lambda: fleet.recover("c5")))
     assert len(fleet.done) == JOBS
-    assert fleet.count("c5") - fleet.count("c5", mended) <= 10
-    assert fleet.count("c5", mended) > 10
+    assert fleet.count("c5") - fleet.count("c5", recovered) <= 10
+    assert fleet.count("c5", recovered) > 10
     assert fleet.events["ClusterReturned"] == 1
     assert "quarantined" not in fleet.message
 
@@ -83,7 +83,7 @@ def test_jobs_that_wait_there_are_taken_back() -> None:
     fleet.play(submissions(JOBS, 0.01), 1.5 * HOUR)
     assert len(fleet.done) == JOBS
     in_two_minutes = fleet.count("c5") - fleet.count("c5", 2 * MINUTE)
-    assert in_two_minutes <= 24  # a slot is filled again at once: eight, their eight successors, and a few
+    assert in_two_minutes <= 20  # a slot is filled again at once: eight, their eight successors, and a few
     assert fleet.count("c5", 2 * MINUTE) <= 4
     assert set(fleet.kueue.max_copies.values()) == {1}
 

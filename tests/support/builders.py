@@ -449,8 +449,8 @@ def workload(
     conditions = [("QuotaReserved", quota), ("Finished", finished)]
     status: Raw = {
         "conditions": [
-            {"type": kind, "status": str(said), "reason": "x", "message": "", "lastTransitionTime": when}
-            for kind, said in conditions
+            {"type": kind, "status": str(is_true), "reason": "x", "message": "", "lastTransitionTime": when}
+            for kind, is_true in conditions
         ],
         "admissionChecks": [
             {"name": check, "state": state, "message": "", "lastTransitionTime": when}

@@ -29,13 +29,13 @@ def provider(published: Mapping[str, Mapping[str, str]] | None = None, *flavors:
         "orchestratedFlavors": [{"name": name} for name in flavors or ("f",)],
     } | rest
     entries = [{"name": name, "resources": resources} for name, resources in (published or {}).items()]
-    said = {
+    condition = {
         "type": "CapacitySynchronized",
         "status": "True",
         "reason": "Synchronized",
         "message": "of before",
     }
-    status = {"capacity": {"flavors": entries}, "conditions": [said]} if published is not None else {}
+    status = {"capacity": {"flavors": entries}, "conditions": [condition]} if published is not None else {}
     return an(CAPACITY_PROVIDER, "hub", spec=spec, status=status)
 
 
@@ -112,7 +112,7 @@ def planned(
 def published(answer: Plan) -> tuple[str, str, str, Any]:
     """Status, reason and message of the condition that is written, and the capacity: flavor → resources."""
     [wanted] = answer.capacities
-    [said] = wanted.status["conditions"]
+    [condition] = wanted.status["conditions"]
     capacity = wanted.status.get("capacity")
     flavors = {one["name"]: one["resources"] for one in capacity["flavors"]} if capacity else None
-    return said["status"], said["reason"], said["message"], flavors
+    return condition["status"], condition["reason"], condition["message"], flavors

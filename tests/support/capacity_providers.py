@@ -41,7 +41,7 @@ def amounts(admin: Driver, name: str = "hub") -> Mapping[str, str]:
     return dict(flavors[0].get("resources") or {})
 
 
-def said(admin: Driver, name: str = "hub") -> tuple[str, str]:
+def reported(admin: Driver, name: str = "hub") -> tuple[str, str]:
     """Return reason and message of the condition; ("", ""): there is none."""
     [condition] = status(admin, name).get("conditions") or [{}]
     return condition.get("reason", ""), condition.get("message", "")

@@ -91,9 +91,9 @@ class Stage:
     def connected(self) -> list[str]:
         """The MultiKueueClusters that Kueue reports as connected."""
         items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
-        said = ((item, c) for item in items for c in (item.get("status") or {}).get("conditions") or ())
+        conditions = ((item, c) for item in items for c in (item.get("status") or {}).get("conditions") or ())
         return sorted(
-            i["metadata"]["name"] for i, c in said if (c["type"], c["status"]) == ("Active", "True")
+            i["metadata"]["name"] for i, c in conditions if (c["type"], c["status"]) == ("Active", "True")
         )
 
     def source(self, name: str) -> Object:

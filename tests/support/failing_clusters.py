@@ -98,7 +98,7 @@ class FailingClusters:
         if "evicts" in self.broken.values():
             self.kueue.set_pods_ready(name, False)
 
-    def mend(self, cluster: str) -> None:
+    def recover(self, cluster: str) -> None:
         del self.broken[cluster]
 
     def count(self, cluster: str, after: float = 0.0) -> int:

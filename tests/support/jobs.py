@@ -189,8 +189,8 @@ class Stage:
 
     def account(self, job: str) -> tuple[int, int, bool]:
         """Copies at once (maximum), starts, finished: from the ledger of the workers."""
-        said = self.fleet.counter.counts_of(job)
-        return said["maxCopies"], said["starts"], said["finished"]
+        counts = self.fleet.counter.counts_of(job)
+        return counts["maxCopies"], counts["starts"], counts["finished"]
 
     def listed(self, config: str = "p") -> list[str]:
         """The clusters in a config, without the prefix of the Placement's name."""
@@ -213,10 +213,10 @@ class Stage:
     def connected(self) -> int:
         """The number of MultiKueueClusters that Kueue reports as connected."""
         items = self.admin.ask("GET", self.admin.kueue("multikueueclusters"))["items"]
-        said = [
+        reported = [
             condition for item in items for condition in (item.get("status") or {}).get("conditions") or ()
         ]
-        return sum((one["type"], one["status"]) == ("Active", "True") for one in said)
+        return sum((one["type"], one["status"]) == ("Active", "True") for one in reported)
 
     def owned(self, job: str, manager: str) -> set[str]:
         """The fields of a Workload's status that a manager has applied."""
@@ -386,9 +386,18 @@ def managed(admin: Driver, *names: str) -> None:
         admin.ask("POST", MANAGED, kind | {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}})
 
 
-def has_quota(admin: Driver, name: str, *checks: str, namespace: str = "default") -> Object:
-    """Create a Workload with quota, written as Kueue does: by apply, as two field managers."""
-    admin.ask("POST", workloads_in(namespace), _bare(name))
+def has_quota(
+    admin: Driver,
+    name: str,
+    *checks: str,
+    namespace: str = "default",
+    requests: Mapping[str, str] = MappingProxyType({}),
+) -> Object:
+    """Create a Workload with quota, written as Kueue does: by apply, as two field managers.
+
+    `requests`: what its Pod asks for.
+    """
+    admin.ask("POST", workloads_in(namespace), _bare(name, requests))
     pending = [{"name": check, "state": "Pending", "message": "", **_since()} for check in checks]
     flavors = [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}}]
     admission = {"clusterQueue": "gated", "podSetAssignments": flavors}
@@ -427,8 +436,8 @@ def write_status(
     return admin.ask("PATCH", path, body, "apply", fieldManager=manager, force="true")
 
 
-def _bare(name: str) -> Object:
-    container = {"name": "c", "image": "i"}
+def _bare(name: str, requests: Mapping[str, str]) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": dict(requests)}}
     pods = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",

@@ -25,7 +25,7 @@ def a_folder(path: Path, programs: Sequence[str], script: str = "exit 0") -> Pat
 
 
 @pytest.mark.parametrize(
-    ("programs", "said"),
+    ("programs", "message"),
     [
         pytest.param(["etcd"], "holds no program kube-apiserver", id="no API server"),
         pytest.param(["kube-apiserver"], "holds no program etcd", id="no etcd"),
@@ -34,13 +34,13 @@ def a_folder(path: Path, programs: Sequence[str], script: str = "exit 0") -> Pat
     ],
 )
 def test_a_folder_without_the_programs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: list[str], message: str
 ) -> None:
     folder = a_folder(tmp_path / "bin", programs) if programs else tmp_path / "bin"
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
     with pytest.raises(envtest.Missing) as raised:
         envtest.assets()
-    assert str(raised.value) == f"KUBEBUILDER_ASSETS={folder} {said}: {HINT}"
+    assert str(raised.value) == f"KUBEBUILDER_ASSETS={folder} {message}: {HINT}"
 
 
 def test_a_program_that_may_not_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,13 +64,13 @@ def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "said"),
+    ("target", "given", "message"),
     [
         pytest.param("test-envtest", {}, f"KUBEBUILDER_ASSETS is not set: {HINT}", id="no assets"),
         pytest.param("test-kind", {}, f"kind and kubectl: not on PATH; {environment.HINT}", id="no kind"),
     ],
 )
-def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], said: str) -> None:
+def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], message: str) -> None:
     installed = f"{sys.prefix}/installed"
     done = subprocess.run(
         [
@@ -89,7 +89,7 @@ def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, 
     output = [
         line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")
     ]
-    assert (done.returncode, output) == (2, [f"ERROR: {said}"])
+    assert (done.returncode, output) == (2, [f"ERROR: {message}"])
 
 
 def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -> None:

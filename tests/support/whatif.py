@@ -55,10 +55,10 @@ def story_2(*more: Raw | Iterable[Raw]) -> HubView:
             one["metadata"]["labels"]["accelerator"] = "nvidia-tesla-t4"
     setup = sample("multikueue-setup-demo2.yaml", "placement-demo2-1.yaml")
     checks = (DEMO2, "multikueue-demo2")
-    said = builders.condition(message=GENERATED)
+    condition = builders.condition(message=GENERATED)
     for one in setup:
         if one["kind"] == "AdmissionCheck" and one["metadata"]["name"] == DEMO2:
-            one["status"] = {"conditions": [said]}
+            one["status"] = {"conditions": [condition]}
     free = {"cluster2": 30, "cluster3": 70}
     gpus = [builders.scores(c, "resource-usage-score", gpuClusterAvailable=free[c]) for c in free]
     our_objects = builders.our_objects("cluster2", "cluster3", of=DEMO2, owners=checks)

@@ -15,7 +15,7 @@ WORKLOADS = "/apis/kueue.x-k8s.io/{}/namespaces/{}/workloads"
 
 
 def copy_of(
-    worker: Driver, name: str, *said: str, namespace: str = "ns", version: str = "v1beta2", **labels: str
+    worker: Driver, name: str, *types: str, namespace: str = "ns", version: str = "v1beta2", **labels: str
 ) -> None:
     """A Workload on a worker, with conditions: a copy unless it has labels of its own."""
     path = WORKLOADS.format(version, namespace)
@@ -23,7 +23,7 @@ def copy_of(
     body = {"metadata": {"name": name, "labels": labels or ORIGIN}, "spec": {"podSets": [POD_SET]}}
     worker.ask("POST", path, {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": "Workload"} | body)
     rest = {"status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    conditions = [{"type": kind} | rest for kind in said]
+    conditions = [{"type": kind} | rest for kind in types]
     worker.ask("PATCH", f"{path}/{name}/status", {"status": {"conditions": conditions}}, "merge")
 
 

@@ -6,13 +6,14 @@ A key that is missing satisfies `!=` and `notin`.
 """
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import lru_cache, wraps
+from typing import Final, NamedTuple, TypeVar
 
 from placement_ac.core.api import fields
 from placement_ac.core.api.text import shortened
 
+T = TypeVar("T")
 CLAIM: Final = "claim:"
 """The prefix of a key that names a ClusterClaim instead of a label."""
 
@@ -90,23 +91,33 @@ def _is_beyond(operator: str, value: str | None, bounds: tuple[str, ...]) -> boo
     return number > bound if operator == "Gt" else number < bound
 
 
+def remembered(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a parser of annotations that remembers its last answers, those that are SelectorErrors too.
+
+    A text is judged for each cluster, also a wrong one.
+    """
+
+    @lru_cache(maxsize=64)  # of annotations of up to 8 KB
+    def answer(text: str) -> T | SelectorError:
+        try:
+            return parse(text)
+        except SelectorError as error:
+            return SelectorError(str(error))
+
+    @wraps(parse)
+    def parsed(text: str) -> T:
+        found = answer(text)
+        if isinstance(found, SelectorError):
+            raise SelectorError(str(found))
+        return found
+
+    return parsed
+
+
+@remembered
 def parse_label_selector(text: str) -> Selector:
     """Return the requirements; none for an empty text. Raises SelectorError."""
-    selector = _parsed(text)
-    if isinstance(selector, str):
-        raise SelectorError(selector)
-    return selector
-
-
-@lru_cache(maxsize=64)  # of annotations of up to 8 KB
-def _parsed(text: str) -> Selector | str:
-    """Return the requirements, or what is wrong: a wrong text is judged for each cluster, too."""
-    try:
-        return (
-            tuple([_requirement(part.strip()) for part in _PART.findall(f"{text},")]) if text.strip() else ()
-        )
-    except SelectorError as error:
-        return str(error)
+    return tuple([_requirement(part.strip()) for part in _PART.findall(f"{text},")]) if text.strip() else ()
 
 
 def _requirement(text: str) -> Requirement:

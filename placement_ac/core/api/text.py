@@ -16,9 +16,9 @@ NAMES_MEANT: Final = 3
 """As many names that are equally close are offered; of more, none is a better guess than the others."""
 
 
-def joined(names: Iterable[str], between: str = ", ") -> str:
+def joined(names: Iterable[str], between: str = ", ", shown: int = NAMES_SHOWN) -> str:
     names = list(names)
-    return between.join(names[:NAMES_SHOWN]) + and_more(len(names) - NAMES_SHOWN)
+    return between.join(names[:shown]) + and_more(len(names) - shown)
 
 
 def and_more(rest: int) -> str:

@@ -145,8 +145,8 @@ def test_a_cluster_that_does_not_exist(admin: Driver, kubeconfig: str, tmp_path:
     for words in (("--in", "1h"), ("--cancel",), ("--status",)):
         done = drain("cluster2", *words, kubeconfig=kubeconfig, settings=tmp_path / "defaults")
         assert done.exit_code == 1
-        said = 'Error: managedclusters.cluster.open-cluster-management.io "cluster2" not found'
-        assert done.stderr.splitlines()[-1].startswith(said)
+        message = 'Error: managedclusters.cluster.open-cluster-management.io "cluster2" not found'
+        assert done.stderr.splitlines()[-1].startswith(message)
 
 
 # -- can it be rebooted

@@ -156,8 +156,8 @@ def test_stdin(dump: str, stdin: str) -> None:
 
 def test_yaml_says_what_json_says(dump: str) -> None:
     forms = {"json": json.loads, "yaml": yaml.safe_load}
-    said = {form: plan("-f", STORY_3, "--from-dump", dump, "-o", form).stdout for form in forms}
-    placements = [loads(said[form])["placements"] for form, loads in forms.items()]
+    printed = {form: plan("-f", STORY_3, "--from-dump", dump, "-o", form).stdout for form in forms}
+    placements = [loads(printed[form])["placements"] for form, loads in forms.items()]
     for (one,) in placements:
         del one["writes"]  # a diff tells when the cluster began to drain
     assert placements[0] == placements[1]
@@ -198,11 +198,11 @@ STEERS = "\x1b[31mred\x1b]0;title\x07\x9b1m"
 
 @pytest.mark.parametrize("form", ["", "--output=json", "--output=yaml"])
 def test_control_characters_of_objects_are_not_printed(form: str, tmp_path: Path) -> None:
-    said = {"type": "Odd", "status": "True", "reason": STEERS, "message": STEERS}
+    printed = {"type": "Odd", "status": "True", "reason": STEERS, "message": STEERS}
     items = json.loads(as_list(story_2().dump))["items"]
     for item in items:
         if item["kind"] in ("Placement", "AdmissionCheck"):
-            item.setdefault("status", {}).setdefault("conditions", []).append(said)
+            item.setdefault("status", {}).setdefault("conditions", []).append(printed)
     path = tmp_path / "hub.json"
     write_list(path, items)
     other = {"apiVersion": "v1", "kind": f"Map{STEERS}", "metadata": {"name": "m"}}

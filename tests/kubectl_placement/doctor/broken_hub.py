@@ -21,8 +21,8 @@ from tests.kubectl_placement.doctor.broken_setups import (
     edited,
     put,
     recreated,
-    said,
     unlisted,
+    with_condition,
     without,
     worker,
 )
@@ -245,7 +245,7 @@ CHECKS: Final = (
     ),
     Break(
         "our check is not Active",
-        said(CHECK, "False", "NoClusterSelected", "none matches"),
+        with_condition(CHECK, "False", "NoClusterSelected", "none matches"),
         "check-condition",
         FAIL,
         "AdmissionCheck placement-demo1 is not Active: NoClusterSelected: none matches",
@@ -339,7 +339,7 @@ CHECKS: Final = (
     ),
     Break(
         "a ClusterQueue is inactive",
-        said(QUEUE, "False", "FlavorNotFound", "references missing flavors"),
+        with_condition(QUEUE, "False", "FlavorNotFound", "references missing flavors"),
         "cluster-queues",
         FAIL,
         "ClusterQueue cluster-queue-demo1 admits nothing: FlavorNotFound: references missing flavors",
@@ -347,7 +347,9 @@ CHECKS: Final = (
     ),
     Break(
         "a ClusterQueue is stopped",
-        both(said(QUEUE, "False", "Stopped", "is stopped"), put(QUEUE, "spec", "stopPolicy", "Hold")),
+        both(
+            with_condition(QUEUE, "False", "Stopped", "is stopped"), put(QUEUE, "spec", "stopPolicy", "Hold")
+        ),
         "cluster-queues",
         FAIL,
         "ClusterQueue cluster-queue-demo1 admits nothing: Stopped: is stopped",
@@ -420,7 +422,7 @@ WORKERS: Final = (
     ),
     Break(
         "a worker lacks a job kind",
-        said(
+        with_condition(
             worker("cluster3"),
             "False",
             "ClientConnectionFailed",
@@ -437,7 +439,7 @@ WORKERS: Final = (
     *(
         Break(
             f"{reason} of {cluster}",
-            said(worker(cluster), "False", reason, "because"),
+            with_condition(worker(cluster), "False", reason, "because"),
             "connections",
             FAIL,
             f"Kueue is not connected to MultiKueueCluster placement-demo1-{cluster}: {reason}: because",

@@ -33,8 +33,8 @@ MOVES: Final = (
         both(*(_job(f"job-{number}") for number in range(4))),
         "moves",
         WARN,
-        "4 jobs may be moved (default/job-0, default/job-1, default/job-2, 1 more), and the controller runs"
-        " without --moves",
+        "4 jobs may be moved (default/job-0, default/job-1, default/job-2 and 1 more), and the controller"
+        " runs without --moves",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_MOVES=true",
     ),
     Break(

@@ -83,7 +83,7 @@ SCALE: Final = (
         both(image("0.19.2"), short_lived_jobs(5)),  # which lacks the gate
         "finished-jobs",
         WARN,
-        "set ttlSecondsAfterFinished of 5 Jobs (default/train-0, default/train-1, default/train-2, 2 more)"
+        "set ttlSecondsAfterFinished of 5 Jobs (default/train-0, default/train-1, default/train-2 and 2 more)"
         f" to 900 or more, or turn on Kueue's gate {TTL_GATE} {TTL_SINCE}: a worker may remove a finished Job"
         " before the hub's Kueue has seen its end, and Kueue then runs it again",
         "\n".join(

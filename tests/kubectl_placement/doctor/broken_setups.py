@@ -110,7 +110,7 @@ def gate(line: str) -> How:
     return configured(known, f"{known}  {line}\n")
 
 
-def said(key: Key, status: str, reason: str, message: str) -> How:
+def with_condition(key: Key, status: str, reason: str, message: str) -> How:
     """Return what gives an object another condition Active."""
 
     def change(objects: Objects) -> None:

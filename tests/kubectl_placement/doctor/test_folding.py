@@ -17,7 +17,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     How,
     both,
     put,
-    said,
+    with_condition,
     without,
 )
 from tests.kubectl_placement.doctor.examined_hub import examined, read, stored
@@ -31,12 +31,12 @@ def of(check: str, finding: Finding) -> Finding:
 
 
 FINE = of("fine", ok("yes"))
-ROOT = of("root", fail("r", "mend r", "X a"))
-OTHER = of("root", fail("o", "mend o", "X b"))
-CHILD = of("child", warn("c", "mend c", "Y", [Cause("none"), Cause("root", "X b")]))
-GRANDCHILD = of("grandchild", fail("g", "mend g", causes=[Cause("child")]))
+ROOT = of("root", fail("r", "fix r", "X a"))
+OTHER = of("root", fail("o", "fix o", "X b"))
+CHILD = of("child", warn("c", "fix c", "Y", [Cause("none"), Cause("root", "X b")]))
+GRANDCHILD = of("grandchild", fail("g", "fix g", causes=[Cause("child")]))
 BLIND = of("blind", unknown("see root", cause="root"))
-SAME = of("same", warn("s", "mend r"))
+SAME = of("same", warn("s", "fix r"))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_findings_that_cause_each_other_are_all_there() -> None:
 
 
 def test_the_level_is_the_worst_and_the_summary_counts_causes() -> None:
-    weak = of("child", warn("c", "mend c"))
+    weak = of("child", warn("c", "fix c"))
     problems = fold([FINE, weak, GRANDCHILD])
     assert [problem.level for problem in problems] == [Level.OK, Level.FAIL]
     assert summary_text(levels(problems)) == "1 problem, 0 warnings, 1 check passed"
@@ -73,12 +73,12 @@ def test_the_level_is_the_worst_and_the_summary_counts_causes() -> None:
 
 
 def test_the_table() -> None:
-    twice = of("root", warn("again\x1b[31m", "mend r"))
+    twice = of("root", warn("again\x1b[31m", "fix r"))
     lines = [line.plain for line in doctor_table(fold([FINE, ROOT, twice, SAME, BLIND]))]
     assert lines == [
         "OK    fine  yes",
         "FAIL  root  r",
-        "      $ mend r",
+        "      $ fix r",
         "      also: again\\x1b[31m",
         "      so: same: s",
         "      so unknown: blind",
@@ -86,14 +86,14 @@ def test_the_table() -> None:
     ]
 
 
-NOT_ACTIVE = said(
+NOT_ACTIVE = with_condition(
     QUEUE, "False", "AdmissionCheckInactive", "references inactive AdmissionCheck(s): placement-demo1"
 )
 
 
 UNBOUND = both(
     without(("ManagedClusterSetBinding", NS, "spoke")),
-    said(CHECK, "False", "NoClusterSelected", "none"),
+    with_condition(CHECK, "False", "NoClusterSelected", "none"),
     NOT_ACTIVE,
 )
 
@@ -114,7 +114,7 @@ def problems_of(how: How) -> list[FoldedFinding]:
             id="no cluster set is bound",
         ),
         pytest.param(
-            both(without(PLACEMENT), said(CHECK, "False", "PlacementNotFound", "x"), NOT_ACTIVE),
+            both(without(PLACEMENT), with_condition(CHECK, "False", "PlacementNotFound", "x"), NOT_ACTIVE),
             "check-parameters",
             ["check-condition", "cluster-queues"],
             id="there is no Placement",

@@ -94,7 +94,7 @@ class Bench:
         try:
             yield
         finally:
-            self._change({**right, **wrong}, right, list(dict.fromkeys((*touched, *MENDED))))
+            self._change({**right, **wrong}, right, list(dict.fromkeys((*touched, *ALSO_FIXED))))
 
     def _change(self, there: Objects, wanted: Objects, keys: list[Key]) -> None:
         if any(kind == "Placement" for kind, *_ in keys):  # its decisions go and come with it
@@ -120,7 +120,7 @@ class Bench:
         ]
 
 
-MENDED: list[Key] = [
+ALSO_FIXED: list[Key] = [
     ("Deployment", healthy.NS, "kueue-controller-manager"),
     ("ConfigMap", healthy.NS, "kueue-manager-config"),
     ("Deployment", healthy.OURS, "placement-ac"),

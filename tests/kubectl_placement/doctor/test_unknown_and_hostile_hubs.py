@@ -31,8 +31,8 @@ from tests.kubectl_placement.doctor.broken_setups import (
     both,
     configured,
     put,
-    said,
     unlisted,
+    with_condition,
     without,
     worker,
 )
@@ -184,11 +184,11 @@ HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
         put(("ManagedClusterSetBinding", healthy.NS, "spoke"), "spec", "clusterSet", HOSTILE),
         both(
             put(worker("cluster2"), "spec", "clusterSource", "kubeConfig", "location", HOSTILE),
-            said(worker("cluster2"), "False", "ClientConnectionFailed", HOSTILE),
+            with_condition(worker("cluster2"), "False", "ClientConnectionFailed", HOSTILE),
         ),
         both(
             put(worker("cluster1"), "spec", "clusterSource", "clusterProfileRef", "name", HOSTILE),
-            said(worker("cluster1"), "False", "BadClusterProfile", HOSTILE),
+            with_condition(worker("cluster1"), "False", "BadClusterProfile", HOSTILE),
         ),
         both(
             put(

@@ -28,7 +28,7 @@ from tests.support.driver import CORE, NS
 
 @dataclass(frozen=True)
 class Break:
-    """`mends`: for a fix that cannot be run here, or not alone."""
+    """`fixed_by`: for a fix that cannot be run here, or not alone."""
 
     id: str
     how: Callable[[Pair], Any]
@@ -36,7 +36,7 @@ class Break:
     level: str
     message: str
     fix: str
-    mends: Callable[[Pair], Any] | None = None
+    fixed_by: Callable[[Pair], Any] | None = None
 
 
 def stored_in(*versions: str) -> Callable[[Pair], Any]:
@@ -127,7 +127,7 @@ BREAKS = (
         f"the worker of Secret {NS}/multikueue-cluster2 cannot be reached: Connection refused: if it answers"
         " you, the address in the hub's credentials or the network between Kueue and it is wrong",
         "kubectl --context cluster2 get --raw /readyz",
-        mends=lambda pair: pair.worker.hub.come_back(),
+        fixed_by=lambda pair: pair.worker.hub.come_back(),
     ),
     Break(
         "its token has been taken back",
@@ -153,7 +153,7 @@ BREAKS = (
         "Kueue 0.18.6 there is older than 0.20.6 on the hub",
         "kubectl --context cluster2 apply --server-side -f"
         " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml",
-        mends=Pair.set_up,
+        fixed_by=Pair.set_up,
     ),
     Break(
         "objects may be stored in a version of before",
@@ -163,7 +163,7 @@ BREAKS = (
         "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
         " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
         "before=$(kubectl config current-context) &&\nkubectl config use-context cluster2 &&\ncurl ",
-        mends=stored_in("v1beta2"),
+        fixed_by=stored_in("v1beta2"),
     ),
     Break(
         "a job kind is missing",
@@ -181,7 +181,7 @@ BREAKS = (
             level,
             f"rename or delete Job team/train there, or the hub's: {SAME_NAME}, and {end}",
             "kubectl --context cluster2 get jobs.batch -n team train -o yaml",
-            mends=without(JOB),
+            fixed_by=without(JOB),
         )
         for level, end in (
             ("FAIL", "the hub's has quota there, so it is sent nowhere else and never runs"),
@@ -245,7 +245,7 @@ BREAKS = (
         "FAIL",
         "ClusterQueue cluster-queue-tas is not active (CheckNotFoundOrInactive)",
         "kubectl --context cluster2 describe clusterqueue cluster-queue-tas",
-        mends=Pair.kueue_looks,
+        fixed_by=Pair.kueue_looks,
     ),
     Break(
         "a flavor is missing",
@@ -292,8 +292,8 @@ def test_each_problem_is_reported_and_its_fix_repairs_it(broken_pair: Pair, brok
     assert (wrong["check"], wrong["level"]) == (broken.check, broken.level)
     assert wrong["message"].startswith(f"{CLUSTER}: {broken.message}")
     assert wrong["fix"].startswith(broken.fix)
-    if broken.mends:
-        broken.mends(broken_pair)
+    if broken.fixed_by:
+        broken.fixed_by(broken_pair)
     else:
         broken_pair.paste(wrong["fix"])
         broken_pair.kueue_looks()

@@ -69,12 +69,12 @@ def test_groups(spec: dict[str, Any], expected: list[list[str]]) -> None:
 @pytest.mark.parametrize("length", ["2", "many%", "nan%", "inf%"])
 def test_a_length_that_is_no_percentage_is_misconfigured_and_leaves_no_decision(length: str) -> None:
     outcome = run(strategy(length), *FIVE)
-    said = {
+    conditions = {
         condition["type"]: (condition["status"], condition["message"])
         for condition in outcome.status["conditions"]
     }
     message = f":{length} invalid type: string is not a percentage"
-    assert said["PlacementMisconfigured"] == ("True", message)
+    assert conditions["PlacementMisconfigured"] == ("True", message)
     assert (outcome.decisions, outcome.status["decisionGroups"]) == ((), [])
     assert outcome.clusters["a"].group is None
 

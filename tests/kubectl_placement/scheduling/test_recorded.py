@@ -77,9 +77,9 @@ def test_a_second_look_changes_nothing(fleet: dict[str, Any]) -> None:
 def test_the_messages_are_the_recorded_ones_too() -> None:
     for fleet in recorded():
         outcome = schedule(fleet["placement"], fleet_of(fleet), NOW)
-        said = {condition["type"]: condition["message"] for condition in outcome.status["conditions"]}
+        conditions = {condition["type"]: condition["message"] for condition in outcome.status["conditions"]}
         recorded_ones = fleet["expect"]["placementStatus"]["conditions"]
-        assert said == {one["type"]: one["message"] for one in recorded_ones}
+        assert conditions == {one["type"]: one["message"] for one in recorded_ones}
 
 
 def test_every_fleet_on_one_hub_is_decided_as_if_alone() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.bare_workers import FLAVOR, GPU, bare_stage
-from tests.support.capacity_providers import PROVIDERS, amounts, create, said, serve, status
+from tests.support.capacity_providers import PROVIDERS, amounts, create, reported, serve, status
 from tests.support.driver import KUEUE, Controllers, Driver
 from tests.support.jobs import Stage, open_stage, soon
 from tests.support.stage import shorten
@@ -42,7 +42,7 @@ def test_a_flip_is_followed_by_one_write(admin: Driver, controllers: Controllers
         create(admin, "theirs", controller="example.com/another")
         controllers.start(worker_setup="manifestwork")
         soon(lambda: amounts(admin), {"cpu": "225", GPU: "20"})
-        assert said(admin) == ("Synchronized", "the sum of c1, c2 and c3")
+        assert reported(admin) == ("Synchronized", "the sum of c1, c2 and c3")
         before = len(written(bare.stage))
         bare.stage.select("c2", "c3")
         soon(lambda: amounts(admin), {"cpu": "135", GPU: "12"})
@@ -142,7 +142,7 @@ def test_after_a_restart_the_sum_stays_until_it_is_sure(
     shorten(monkeypatch, QUOTA_UNKNOWN_SECONDS=0.5)
     stage.controllers.start()
     soon(lambda: amounts(admin), {GPU: "2"})
-    reason, message = said(admin)
+    reason, message = reported(admin)
     assert reason == "Synchronized"
     assert message.startswith("the sum of a; left out: b (quota unknown: MultiKueueCluster p-b: ")
 
@@ -153,11 +153,11 @@ def test_without_a_placement_the_message_says_what_to_create(stage: Stage) -> No
     stage.select("a")
     stage.controllers.start()
     fix = "correct spec.parameters.name, or create Placement kueue-system/q: it does not exist"
-    soon(lambda: said(admin), ("Misconfigured", fix))
+    soon(lambda: reported(admin), ("Misconfigured", fix))
     stage.select("b", placement="q")
-    soon(lambda: said(admin)[1].startswith("create an AdmissionCheck with controllerName"))
+    soon(lambda: reported(admin)[1].startswith("create an AdmissionCheck with controllerName"))
     admin.check("q")
-    soon(lambda: said(admin)[1].startswith("let a ClusterQueue with a LocalQueue list AdmissionCheck q"))
+    soon(lambda: reported(admin)[1].startswith("let a ClusterQueue with a LocalQueue list AdmissionCheck q"))
     assert amounts(admin) == {}
 
 

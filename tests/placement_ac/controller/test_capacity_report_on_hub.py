@@ -74,7 +74,7 @@ def test_metrics_have_the_same_numbers(admin: Driver, controllers: Controllers, 
 
         def of(kind: str) -> float:
             page = reads(port)()
-            return page.sum("cluster_quota", cluster="a", flavor="f", resource=GPU, kind=kind)
+            return page.sum("cluster_quota", cluster="a", resource=GPU, kind=kind)
 
         soon(lambda: [of(kind) for kind in ("nominal", "used", "waiting", "free")], [4, 3, 0, 1])
 

@@ -99,7 +99,7 @@ def test_a_restart_reads_it_from_the_hub(admin: Driver, controllers: Controllers
 def test_an_admin_lifts_it_forces_it_and_writes_something_else(stage: Stage, admin: Driver) -> None:
     five_fail(stage)
     soon(lambda: "quarantined: a (5" in stage.remark())
-    stage.fleet.mend("a")
+    stage.fleet.recover("a")
     annotate(admin, "false")
     soon(stage.remark, "")
     submit(stage, "lifted", 5)

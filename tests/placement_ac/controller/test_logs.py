@@ -59,8 +59,8 @@ def test_each_line_is_an_object_that_says_what_and_who(admin: Driver, controller
     assert [line for line in log.lines if list(line)[:3] != ["level", "logger", "event"]] == []
     assert [line for line in log.lines if not line["timestamp"].endswith("Z")] == []
     assert {line["logger"] for line in log.lines} < set(modules())
-    said = [(line["logger"], line["event"], line.get("kind")) for line in log.lines]
-    assert [one for one in said if one[0] == "controller.writer"] == [
+    events = [(line["logger"], line["event"], line.get("kind")) for line in log.lines]
+    assert [one for one in events if one[0] == "controller.writer"] == [
         ("controller.writer", "applied", "MultiKueueCluster"),
         ("controller.writer", "applied", "MultiKueueConfig"),
         ("controller.writer", "condition set", "AdmissionCheck"),

@@ -136,7 +136,7 @@ def test_bad_parameters_are_reported(
     )
 
 
-def test_missing_parameters_block_nobody_else_and_can_be_mended(
+def test_missing_parameters_block_nobody_else_and_can_be_fixed(
     admin: Driver, controllers: Controllers
 ) -> None:
     admin.bare_check("bare")

@@ -38,8 +38,8 @@ class Ocm:
             for cluster in (one["metadata"]["namespace"] for one in waiting):
                 if path == ALL_ACCOUNTS:
                     self._report_token(cluster)
-                said = {"type": condition, "status": "True", "reason": condition, "message": ""}
-                status = {"conditions": [said | {"lastTransitionTime": "2026-08-01T12:00:00Z"}]}
+                active = {"type": condition, "status": "True", "reason": condition, "message": ""}
+                status = {"conditions": [active | {"lastTransitionTime": "2026-08-01T12:00:00Z"}]}
                 group, plural = path.rsplit("/", 1)
                 own = f"{group}/namespaces/{cluster}/{plural}/{NAME}/status"
                 self.admin.try_("PATCH", own, {"status": status}, "merge")

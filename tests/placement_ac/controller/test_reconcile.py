@@ -84,7 +84,7 @@ async def test_a_passing_error_is_retried_and_not_reported(
     assert (p.listed("p"), condition_of(p)) == (["p-a", "p-b"], ("True", "Active", GENERATED))
 
 
-async def test_a_refused_write_is_reported_once_and_mended_when_it_may_be(
+async def test_a_refused_write_is_reported_once_and_repeated_when_it_may_be(
     hub: Hub, p: Driver, rig: Rig
 ) -> None:
     await rig.list()

@@ -51,9 +51,9 @@ class Ocm:
         self.admin.ask("POST", path, body)
 
     def grants(self, path: str, condition: str) -> None:
-        said = {"type": condition, "status": "True", "reason": condition, "message": ""}
-        said["lastTransitionTime"] = "2026-08-01T12:00:00Z"
-        self.admin.ask("PATCH", f"{path}/status", {"status": {"conditions": [said]}}, "merge")
+        active = {"type": condition, "status": "True", "reason": condition, "message": ""}
+        active["lastTransitionTime"] = "2026-08-01T12:00:00Z"
+        self.admin.ask("PATCH", f"{path}/status", {"status": {"conditions": [active]}}, "merge")
 
     def provides(self, text: str) -> None:
         self.grants(self.account, "TokenReported")

@@ -22,6 +22,7 @@ from placement_ac.core.api.errors import (
     WorkloadWritesFailed,
 )
 from placement_ac.core.api.fields import Obj
+from placement_ac.core.capacity_report.model import Amounts, CapacityReport, ClusterCapacity, Supply
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.core.plan.waiting import HeldWorkloads
 from placement_ac.kube.workqueue import Requeue
@@ -262,6 +263,19 @@ def test_the_page_of_a_large_hub_stays_small() -> None:
     page = generate_latest(metrics.registry)
     assert page.count(b"placement_ac_credential_expiration_timestamp_seconds{") == 2000
     assert 100_000 < len(page) < 500_000
+
+
+def test_quota_has_few_series_however_many_flavors_and_resources_a_worker_has() -> None:
+    resources = ("nvidia.com/gpu", "cpu", "memory", "ephemeral-storage", "example.com/licence")
+    amounts = Amounts(nominal=8000, used=3000, waiting=None, free=5000)
+    quota = {Supply(f"f{n}", resource): amounts for n in range(50) for resource in resources}
+    clusters = (ClusterCapacity("a", quota=quota), ClusterCapacity("b", problem="it does not answer"))
+    metrics = Metrics(leading=lambda: True, capacity=lambda: CapacityReport(clusters, resources[:1]))
+    page = generate_latest(metrics.registry)
+    assert page.count(b"placement_ac_cluster_quota{") == 3 * 3
+    for kind, number in (("nominal", 400.0), ("used", 150.0), ("waiting", None), ("free", 250.0)):
+        labels = {"cluster": "a", "resource": "nvidia.com/gpu", "kind": kind}
+        assert value(metrics, "placement_ac_cluster_quota", **labels) == number
 
 
 def test_several_controllers_in_one_process_count_for_themselves() -> None:

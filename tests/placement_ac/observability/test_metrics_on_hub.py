@@ -206,10 +206,10 @@ def test_only_the_leader_exports_metrics_of_checks(
         **soon_again,
     )
     soon(lambda: is_ready(other))
-    soon(lambda: said(read()), (1.0, {"p"}))
-    assert said(reads(other)()) == (0.0, set())
+    soon(lambda: leader_and_checks(read()), (1.0, {"p"}))
+    assert leader_and_checks(reads(other)()) == (0.0, set())
     first.stop()
-    soon(lambda: said(reads(other)()), (1.0, {"p"}))
+    soon(lambda: leader_and_checks(reads(other)()), (1.0, {"p"}))
 
 
 def is_ready(port: int) -> bool:
@@ -219,6 +219,6 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def said(page: Page) -> tuple[float, set[str]]:
+def leader_and_checks(page: Page) -> tuple[float, set[str]]:
     """Whether it leads, and the checks of which it tells."""
     return page.sum("leader"), {one.labels["check"] for one in page.series if "check" in one.labels}

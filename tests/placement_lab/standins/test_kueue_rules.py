@@ -50,8 +50,8 @@ def test_the_checks_of_a_queue_in_either_version(spec: dict[str, Any], listed: l
 
 def test_the_old_list_of_checks() -> None:
     message = "Can't admit new workloads: references missing AdmissionCheck(s): a."
-    said = judge_queue({"spec": {"admissionChecks": ["a"]}}, NOTHING)
-    assert said == ActiveCondition(False, "AdmissionCheckNotFound", message)
+    active = judge_queue({"spec": {"admissionChecks": ["a"]}}, NOTHING)
+    assert active == ActiveCondition(False, "AdmissionCheckNotFound", message)
 
 
 def judged(field: str, server: str) -> ActiveCondition:

@@ -37,8 +37,8 @@ def config(*clusters: str) -> Object:
 
 
 def our_check(status: str = "True") -> Object:
-    said = {"type": "Active", "status": status, "reason": "Active", "message": "ok"}
-    conditions = [said | {"lastTransitionTime": "2026-11-21T10:30:55Z"}]
+    active = {"type": "Active", "status": status, "reason": "Active", "message": "ok"}
+    conditions = [active | {"lastTransitionTime": "2026-11-21T10:30:55Z"}]
     return admission_check("placement", "mkconfig", OUR_CONTROLLER, status={"conditions": conditions})
 
 

@@ -31,8 +31,8 @@ exec 9<>/dev/tcp/127.0.0.1/{port}
 printf '%s\\0' "$(($# + 1))" {tool} "$@" >&9
 IFS= read -r code <&9
 IFS= read -r stream <&9
-IFS= read -r -d '' said <&9
-printf '%s' "$said" >&"$stream"
+IFS= read -r -d '' output <&9
+printf '%s' "$output" >&"$stream"
 exit "$code"
 """
 OUT, ERR = 1, 2
@@ -367,8 +367,8 @@ class Tools:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 words = [self._word() for _ in range(int(self._word()))]
-                code, stream, said = tools.call(words[0], words[1:])
-                self.wfile.write(f"{code}\n{stream}\n{said}\0".encode())
+                code, stream, output = tools.call(words[0], words[1:])
+                self.wfile.write(f"{code}\n{stream}\n{output}\0".encode())
 
             def _word(self) -> str:
                 word = b""

@@ -214,9 +214,11 @@ class Proxy(HttpServer):
             return _cut(request)
         if fault.status is not None:
             self._note(call, "", fault.status)
-            said = fault_response(fault)
-            headers = {"Content-Type": said.content_type, **fault.headers}
-            response: web.StreamResponse = web.Response(status=said.status, body=said.body, headers=headers)
+            content = fault_response(fault)
+            headers = {"Content-Type": content.content_type, **fault.headers}
+            response: web.StreamResponse = web.Response(
+                status=content.status, body=content.body, headers=headers
+            )
         else:
             response = await self._serve(request, call, done)
         return await send_slowly(request, response, fault.slow_body)
@@ -311,8 +313,8 @@ def _expired(call: Call, identity: Identity, error: StatusError) -> Answer:
     headers = CIMultiDict({"Content-Type": "application/json"})
     if call.watches:
         return Answer(200, headers, identity.name, stream=_once(error_line(error)))
-    said = error_response(error)
-    return Answer(said.status, headers, identity.name, body=said.body)
+    content = error_response(error)
+    return Answer(content.status, headers, identity.name, body=content.body)
 
 
 def _passing(headers: Any) -> CIMultiDict[str]:

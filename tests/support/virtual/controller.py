@@ -249,9 +249,9 @@ class _Life:
         except Unavailable as error:
             await asyncio.sleep(TIMEOUT_SECONDS if self._odds.chance.random() < 0.5 else 0.0)
             return WorkerCopies({}, error.message)
-        said = {one.meta.id: one.has_quota and not one.finished for one in copies}
+        has_quota = {one.meta.id: one.has_quota and not one.finished for one in copies}
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))
-        return WorkerCopies(said)
+        return WorkerCopies(has_quota)
 
     async def _probe(self, source: CredentialSource, _: object) -> Fitness:
         await asyncio.sleep(self._odds.draw(ASK_SECONDS))

@@ -6,11 +6,10 @@ Reads the annotation, and of the ManagedCluster the labels or ClusterClaims
 """
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_DATA, DATA_PREFIX
-from placement_ac.core.api.label_selector import CLAIM, SelectorError
+from placement_ac.core.api.label_selector import CLAIM, SelectorError, remembered
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster
@@ -32,22 +31,16 @@ def data(job: Workload, cluster: Cluster) -> float | None:
     return sum(_points(cluster, f"{DATA_PREFIX}{name}") for name in names) / len(names)
 
 
+@remembered
 def data_sets(text: str) -> tuple[str, ...]:
     """Return the names in an annotation, each once. Raises SelectorError."""
-    names = _parsed(text)
-    if isinstance(names, str):
-        raise SelectorError(names)
-    return names
-
-
-@lru_cache(maxsize=64)
-def _parsed(text: str) -> tuple[str, ...] | str:
-    """Return the names, or what is wrong: a wrong text is judged for each cluster, too."""
     names = tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
     if len(names) > SETS_MAX:
-        return f"use fewer names: at most {SETS_MAX} are read, it has {len(names):,}"
-    wrong = next((name for name in names if not _NAME.fullmatch(name)), None)
-    return names if wrong is None else f"{shortened(wrong)!r} cannot be the end of a label's key"
+        raise SelectorError(f"use fewer names: at most {SETS_MAX} are read, it has {len(names):,}")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise SelectorError(f"{shortened(name)!r} cannot be the end of a label's key")
+    return names
 
 
 def _points(cluster: Cluster, key: str) -> float:

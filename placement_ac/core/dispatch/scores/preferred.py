@@ -4,12 +4,11 @@ Preferred: the clusters that the annotation `…/preferred-clusters` prefers: `8
 Reads the annotation, the labels of the ManagedCluster and its ClusterClaims.
 """
 
-from functools import lru_cache
 from itertools import chain
 from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_PREFERRED_CLUSTERS
-from placement_ac.core.api.label_selector import Requirement, SelectorError, first_unmet
+from placement_ac.core.api.label_selector import Requirement, SelectorError, first_unmet, remembered
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import shortened
 from placement_ac.core.dispatch.facts import Cluster
@@ -38,22 +37,11 @@ Preferences = tuple[tuple[int, tuple[Requirement, ...]], ...]
 """Weights with their requirements."""
 
 
+@remembered
 def parse_preferences(text: str) -> Preferences:
     """Return the preferences of an annotation. Raises SelectorError."""
-    preferences = _parsed(text)
-    if isinstance(preferences, str):
-        raise SelectorError(preferences)
-    return preferences
-
-
-@lru_cache(maxsize=64)  # of annotations of up to 8 KB
-def _parsed(text: str) -> Preferences | str:
-    """Return the preferences, or what is wrong: a wrong text is judged for each cluster, too."""
-    try:
-        preferences = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
-        limit_terms(chain.from_iterable(wanted for _, wanted in preferences))
-    except SelectorError as error:
-        return str(error)
+    preferences = tuple([_preference(part.strip()) for part in text.split(";") if part.strip()])
+    limit_terms(chain.from_iterable(wanted for _, wanted in preferences))
     return preferences
 
 

@@ -62,3 +62,9 @@ def test_a_wrong_selector_is_parsed_once() -> None:
 def test_which_labels_meet_it(text: str, met: bool) -> None:
     labels = {"a": "1", "b": "x"}
     assert all(one.is_met_by(labels) for one in parse_label_selector(text)) is met
+
+
+def test_a_wrong_text_is_refused_each_time() -> None:
+    for _ in range(2):
+        with pytest.raises(SelectorError, match="'a in b' is not a label selector"):
+            parse_label_selector("a in b")

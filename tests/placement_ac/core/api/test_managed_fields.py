@@ -195,14 +195,14 @@ def test_a_nomination_of_a_workload_on_which_kueue_applied_nothing() -> None:
     ],
 )
 def test_a_status_that_was_applied_empty_stays_owned(names: tuple[str, ...], body: Raw) -> None:
-    said = [entry({"f:status": {}}, "kueue-admission")]
-    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}, "status": {"conditions": []}}
+    managed = [entry({"f:status": {}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": managed}, "status": {"conditions": []}}
     assert nomination_body(obj, names) == {"metadata": IDENTITY, "status": body}
 
 
 def test_removing_the_only_applied_names_leaves_no_empty_status() -> None:
-    said = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
-    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": said}}
+    managed = [entry({"f:status": {"f:nominatedClusterNames": {}}}, "kueue-admission")]
+    obj = WORKLOAD | {"metadata": IDENTITY | {"managedFields": managed}}
     assert nomination_body(obj, ()) == {"metadata": IDENTITY}
 
 

@@ -91,9 +91,9 @@ UNREADABLE = "the decision of Placement kueue-system/p cannot be read: "
     ],
 )
 def test_the_correction_leads_the_message(given: dict[str, Any], message: str) -> None:
-    status, reason, said, amounts = published(planned(facts=BOTH, of=provider(BEFORE), **given))
+    status, reason, text, amounts = published(planned(facts=BOTH, of=provider(BEFORE), **given))
     assert (status, reason, amounts) == ("False", "Misconfigured", BEFORE)
-    assert said.startswith(message)
+    assert text.startswith(message)
 
 
 FIX = (
@@ -113,9 +113,9 @@ FIX = (
 def test_parameters_that_name_no_placement(parameters: Any, message: str) -> None:
     cache = world(decided("ab"), provider(BEFORE, parameters=parameters), capacity=True)
     [key] = [key for key in cache.keys() if key.kind == "provider"]  # noqa: SIM118  it is a method
-    status, reason, said, amounts = published(plan(cache.snapshot(key, NOW, {})))
+    status, reason, text, amounts = published(plan(cache.snapshot(key, NOW, {})))
     assert (status, reason, amounts) == ("False", "Misconfigured", BEFORE)
-    assert said.startswith(message)
+    assert text.startswith(message)
 
 
 @pytest.mark.parametrize("decision", [[undecided()], []], ids=["empty", "none"])

@@ -60,8 +60,8 @@ def why(made: ProvisioningInputs) -> str:
 
 def refusing(kind: Any, reason: str, message: str = "") -> Any:
     """An account or permission of ours that OCM has something against."""
-    said = {"type": "X", "status": "False", "reason": reason, "message": message}
-    return our_grant(kind, "a", status={"conditions": [said]})
+    condition = {"type": "X", "status": "False", "reason": reason, "message": message}
+    return our_grant(kind, "a", status={"conditions": [condition]})
 
 
 # -- readiness

@@ -54,7 +54,7 @@ def test_a_third_of_the_ends_is_not_enough_and_older_ones_weigh_less() -> None:
     assert memory(*old_and_good).reliability(NOW + minutes(59)) == {"w": 1.0}
 
 
-def test_the_job_that_tries_a_cluster_says_whether_it_is_mended() -> None:
+def test_the_job_that_tries_a_cluster_says_whether_it_has_recovered() -> None:
     assert failing(*FIVE, end(15, GOOD, ran=10)) == {}  # placed after the last failure
     assert failing(*FIVE, end(15, GOOD, ran=60)) == failing(*FIVE)  # it has been there since before
     twice = failing(*FIVE, end(15))

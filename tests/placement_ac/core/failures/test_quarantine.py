@@ -54,7 +54,7 @@ def test_who_is_quarantined(words: dict[str, str], failing: str, wanted: dict[st
     assert {cluster: it.why for cluster, it in found.items()} == wanted
 
 
-def test_a_mended_one_is_not_and_nobody_tries_one_that_an_admin_has_quarantined() -> None:
+def test_a_recovered_one_is_not_and_nobody_tries_one_that_an_admin_has_quarantined() -> None:
     assert quarantines(fleet(a="", b=""), {"a": FAILING}, {"a"}) == {}
     assert quarantines(fleet(a="true"), {"a": FAILING})["a"].retry_at is None
 

@@ -59,8 +59,8 @@ def test_it_is_announced_and_nothing_else_changes() -> None:
     assert (listed_in(answer), answer.requeue_after) == (("p-a", "p-b"), 300.0)
     assert problems(answer) == "a: maintenance begins at 2026-08-01T12:05:00Z"
     assert answer.verdicts["check"].reason == "Active"
-    said = "a is in maintenance from 2026-08-01T12:05:00Z on: Workloads are waited for"
-    assert posts(answer) == [("ClusterMaintenance", "", said)]
+    message = "a is in maintenance from 2026-08-01T12:05:00Z on: Workloads are waited for"
+    assert posts(answer) == [("ClusterMaintenance", "", message)]
 
 
 @pytest.mark.parametrize(

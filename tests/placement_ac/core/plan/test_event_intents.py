@@ -62,7 +62,7 @@ class Hub:
 
 
 def on_checks(answer: Plan) -> list[tuple[str, str]]:
-    return [(reason, said) for reason, about, said in posts(answer) if not about]
+    return [(reason, message) for reason, about, message in posts(answer) if not about]
 
 
 def b_drains(why: str, patience: str) -> list[tuple[str, str]]:
@@ -237,13 +237,13 @@ def test_the_end_of_a_drain_is_reported() -> None:
 
 
 def test_a_burst_is_one_event_that_names_some_and_counts_the_rest() -> None:
-    [(reason, said)] = on_checks(Hub(MANY).planned())
-    assert (reason, said) == (
+    [(reason, message)] = on_checks(Hub(MANY).planned())
+    assert (reason, message) == (
         "ClustersSelected",
         f"17 clusters, {BY}: c00, c01, c02, c03, c04 and {17 - NAMES_SHOWN} more",
     )
-    [(reason, said)] = on_checks(Hub("", MANY).planned())
-    assert said == f"17 clusters are no longer listed: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
+    [(reason, message)] = on_checks(Hub("", MANY).planned())
+    assert message == f"17 clusters are no longer listed: c00, c01, c02, c03, c04 {NOTHING_RAN} and 12 more"
 
 
 # -- clusters that cannot be used

@@ -132,7 +132,7 @@ def test_a_job_that_was_withdrawn_from_a_cluster_with_a_copy_of_it_does_not_give
 
 
 @pytest.mark.parametrize(
-    ("said", "asks"),
+    ("copies", "asks"),
     [
         pytest.param(HAS_QUOTA, (), id="it has quota there"),
         pytest.param(WorkerCopies(problem="no answer"), (), id="just no answer"),
@@ -140,8 +140,8 @@ def test_a_job_that_was_withdrawn_from_a_cluster_with_a_copy_of_it_does_not_give
         pytest.param(WorkerCopies(age=11.0), ("p-a",), id="an answer of long ago"),
     ],
 )
-def test_a_job_that_may_run_somewhere_does_not_give_up(said: WorkerCopies, asks: tuple[str, ...]) -> None:
-    answer = answer_to(waiting(nominated=("p-a", "p-b")), copies=NOWHERE | {"p-a": said})
+def test_a_job_that_may_run_somewhere_does_not_give_up(copies: WorkerCopies, asks: tuple[str, ...]) -> None:
+    answer = answer_to(waiting(nominated=("p-a", "p-b")), copies=NOWHERE | {"p-a": copies})
     assert (given_up(answer), answer.ask_for_copies) == ({}, asks)
 
 

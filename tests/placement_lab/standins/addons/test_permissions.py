@@ -100,7 +100,7 @@ def test_a_permission_is_reconciled_when_the_agents_namespace_changes(stage: Add
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "reported"),
     [
         pytest.param(
             permission(name="none"),
@@ -118,10 +118,10 @@ def test_a_permission_is_reconciled_when_the_agents_namespace_changes(stage: Add
     ],
 )
 def test_a_permission_that_cannot_be_applied_reports_it(
-    stage: AddonEnvironment, asked: Object, said: dict[str, str]
+    stage: AddonEnvironment, asked: Object, reported: dict[str, str]
 ) -> None:
     stage.apply(account(), asked)
-    stage.until(lambda: stage.permission_says(asked["metadata"]["name"]), said)
+    stage.until(lambda: stage.permission_says(asked["metadata"]["name"]), reported)
 
 
 def test_without_a_managed_cluster_nothing_happens(staged: Staged) -> None:

@@ -27,7 +27,7 @@ class Quarantined:
     """When one job may try it."""
 
 
-class Said:
+class CheckConditions:
     """The conditions as they are now, by Placement."""
 
     def __init__(self, world: World) -> None:
