@@ -152,7 +152,8 @@ QUOTAS = {
 @pytest.fixture
 def stage(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     shorten(monkeypatch, WRITE_SECONDS=0.3, LOOK_SECONDS=0.1, GATHER_SECONDS=0.0)
-    headroom = {"dispatch_profile": "headroom"}
+    # One copy of each job: another one that has quota while a worker is asked counts until the next answer.
+    headroom = {"dispatch_profile": "headroom", "step_size": 1}
     with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=headroom) as opened:
         yield opened
 

@@ -236,6 +236,8 @@ def test_a_discovery_that_misses_a_kind_for_once_takes_nothing_away(
     admin.profile("a", accessProviders=[{"name": "ocm", "cluster": {"server": "https://a"}}])
     controllers.start()
     eventually(lambda: admin.reason("p"), "Active")
+    # The journal has a request when it has been answered.
+    eventually(lambda: ("PATCH", admin.kueue("admissionchecks", "p", "status")) in admin.writes(0))
     since = len(hub.journal)
     hub.faults.add("GET", r"^/apis/multicluster\.x-k8s\.io$", status=404, times=3)
 

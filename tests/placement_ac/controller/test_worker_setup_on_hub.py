@@ -128,6 +128,7 @@ def test_a_flicker_of_what_a_cluster_can_allocate_writes_nothing(bare: BareStage
     bare.local_queue("more", "team-a", "team")
     soon(lambda: bare.there("c1", "localqueues", "more", "team-a"))
     assert bare.quota("c1", "team") == {"cpu": "90", GPU: "8"}
+    soon(lambda: bare.work_writes("c1") >= 2)  # the journal has a request when it has been answered
     assert bare.work_writes("c1") == 2
 
 
