@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Tests on a hub mostly wait: two for each CPU.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# On a real API server, each has one of its own, and an etcd.
+ENVTEST_WORKERS ?= $(or $(shell getconf _NPROCESSORS_ONLN 2>&-),1)
 CRDS ?= ../shared/crds
 KUEUE ?= 0.20
 
@@ -69,8 +71,7 @@ test-failed: $(VENV)/installed ## Run the tests that failed last again, one afte
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
 test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
-	@# Each has an API server and an etcd of its own: one for each CPU.
-	@$(BIN)/pytest -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
+	@$(BIN)/pytest -n $(ENVTEST_WORKERS) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
 
 test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import click
 
-from kubectl_placement.hub.dump import dump_of
+from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
 from placement_ac.controller.start_forecasts import StartForecaster

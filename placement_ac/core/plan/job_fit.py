@@ -132,6 +132,10 @@ class JobFit:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
         return self._cycle.shortage(workload)
 
+    def clusters_of(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the clusters of those of these MultiKueueClusters that are to be listed."""
+        return frozenset(self._cluster_of[name] for name in names if name in self._cluster_of)
+
     def avoids(self, workload: Workload, name: str) -> str:
         """Return why a MultiKueueCluster comes last: the job failed or cannot stay there; "": it does not."""
         fleet, cluster = self._snapshot.fleet, self._cluster_of[name]

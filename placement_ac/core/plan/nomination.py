@@ -123,6 +123,12 @@ def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:
     return f"{where}at {snapshot.now:%H:%M:%SZ}, {what}; {then}"
 
 
+def _says_where(fit: JobFit, workload: Workload, message: str) -> bool:
+    """Whether a message says where a Workload waits, and it is still nominated there."""
+    named = message.removeprefix(WAITS_FOR).partition(":")[0].partition(" ")[0]
+    return message.startswith(WAITS_FOR) and named in fit.clusters_of(workload.nominated)
+
+
 def _our_ready_entries(snapshot: Snapshot, workload: Workload) -> list[AdmissionCheckState]:
     ours = {check.meta.name for check in snapshot.checks.ours}
     return [state for state in workload.check_states if state.check in ours and state.state == READY]
@@ -133,7 +139,7 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
     others = eligible.difference(case.kept)
     about = fit.asks_about(case.workload) & others if case.asks and others else frozenset[str]()
     entries = _our_ready_entries(snapshot, case.workload) if case.kept else ()
-    if all(entry.message.startswith(WAITS_FOR) for entry in entries):
+    if all(_says_where(fit, case.workload, entry.message) for entry in entries):
         return about
     facts = snapshot.fleet.queue_facts
     there = (name for name in case.kept if name not in facts or not facts[name].problem)

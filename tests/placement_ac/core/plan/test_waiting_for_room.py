@@ -71,3 +71,10 @@ def check_entries(answer: Plan) -> list[tuple[str, str]]:
 def test_message(job: Any, known: Any, how: Any, message: str | None) -> None:
     answer = answer_to(job, facts=known, policy=POLICY, **how)
     assert check_entries(answer) == ([("Ready", message)] if message else [])
+
+
+def test_a_job_that_was_taken_back_from_the_cluster_says_where_it_waits_now() -> None:
+    job = waits("p-b", message=f"waits for a: at 11:58:00Z, {FULL}; next round at 12:03:00Z")
+    assert "p-b" in answer_to(job, facts={"p-b": worker(8, 61.0)}, policy=POLICY).ask_for_facts
+    [(_, message)] = check_entries(answer_to(job, facts={"p-b": worker(8)}, policy=POLICY))
+    assert message.startswith("waits for b: at 12:00:00Z")
