@@ -152,8 +152,7 @@ QUOTAS = {
 @pytest.fixture
 def stage(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     shorten(monkeypatch, WRITE_SECONDS=0.3, LOOK_SECONDS=0.1, GATHER_SECONDS=0.0)
-    # One copy of each job: another one that has quota while a worker is asked counts until the next answer.
-    headroom = {"dispatch_profile": "headroom", "step_size": 1}
+    headroom = {"dispatch_profile": "headroom"}
     with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=headroom) as opened:
         yield opened
 
