@@ -257,14 +257,21 @@ class CapacityReporter:
         if answer.facts.problem:
             return replace(state, problem=_text(answer.facts.problem))
         read_at = self._clock() - timedelta(seconds=self._monotonic() - answer.at)
-        counted = answer.counted
+        came = {
+            workload.meta.uid: workload
+            for workload in came_since(answer.facts, answer.counted, running.values(), read_at)
+        }
+        # The others were recorded a moment after the answer, which counts them until they leave.
+        answer.counted = counted = answer.counted | {
+            uid: workload for uid, workload in running.items() if uid not in came
+        }
         answer.left |= {uid: workload for uid, workload in counted.items() if uid not in running}
         left = (workload for uid, workload in answer.left.items() if uid not in running)
         return replace(
             state,
             queues=answer.facts.queues,
             read_at=read_at,
-            came=tuple(came_since(answer.facts, counted, running.values(), read_at)),
+            came=tuple(came.values()),
             left=tuple(left_since(answer.facts, counted, left)),
         )
 

@@ -193,6 +193,8 @@ def test_random_loads_are_shown_as_the_workers_have_them(stage: Stage, seed: int
             stage.submit(f"job{number}x{each}", requests=asked)
             running.append(f"job{number}x{each}")
         soon(lambda: any(stage.placed(job) for job in running))
+        # A job that ends before the controller has looked at it may count until the worker's next answer.
+        soon(lambda: gpus(by_command(stage)) == gpus(on_workers(stage)))
         placed = [job for job in running if stage.placed(job)]
         for job in chance.sample(placed, min(len(placed), chance.randint(0, 2))):
             stage.finish(job)

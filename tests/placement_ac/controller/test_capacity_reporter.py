@@ -50,7 +50,7 @@ class Stage:
         self.jobs = {job["metadata"]["name"]: job for job in jobs}
         clusters = managed_clusters(CLUSTER)
         self.cache = world(configs, our_cluster(CLUSTER, None), clusters, list(jobs), policy=policy)
-        self.hub, self.seconds = Hub(), 0.0
+        self.hub, self.seconds, self.version = Hub(), 0.0, 1
         capacity = CapacityPolicy(enabled=True, gpus=(GPU,), reads_jobs=True)
         self.reporter = CapacityReporter(
             self.cache,
@@ -61,7 +61,8 @@ class Stage:
         )
 
     def put(self, job: Raw) -> None:
-        job["metadata"]["resourceVersion"] = f"{int(job['metadata'].get('resourceVersion') or 1) + 1}"
+        self.version += 1
+        job["metadata"]["resourceVersion"] = str(self.version)
         self.cache.put(constants.WORKLOAD, job)
 
     def asked(self) -> Callable[[WorkerFacts], None]:
@@ -134,6 +135,8 @@ async def test_a_job_that_the_worker_had_admitted_before_the_hub_knew_counts_onc
     take(says(2, 1))
     with at.reports():
         await stays(at.used, 2)
+        at.put(job("w", 2, cluster=CLUSTER, ago=-1, finished=True))
+        await stays(at.used, 0)
 
 
 @pytest.mark.parametrize("ask", [Stage.asked, Stage.read], ids=["for one Placement", "for scores"])
