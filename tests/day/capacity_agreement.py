@@ -77,8 +77,14 @@ class CapacityAgreement:
 
     def __post_init__(self) -> None:
         self.world, self._looks = self.rules.world, 0
-        self.world.kueue.on_use.append(lambda worker: self._changed.add(self.world.cluster_of(worker)))
+        self.world.kueue.on_use.append(self._note_use)
         self.world.hub.listeners.append(self._witness)
+
+    def _note_use(self, worker: str) -> None:
+        """Note a use at once, too: a worker may be asked while a copy holds quota for a part of a second."""
+        cluster = self.world.cluster_of(worker)
+        self._used[cluster].append((self.world.now, self._queues(cluster)))
+        self._changed.add(cluster)
 
     def _witness(self, what: str, kind: Kind, raw: Any) -> None:
         if kind == WORKLOAD and (where := of.cluster_of(raw)):
