@@ -104,13 +104,13 @@ async def measure(clusters: int, waiting: int) -> Object:
     metrics = Metrics()
     forecaster = StartForecaster(view.cache, lambda key: view.snapshot(key.name), metrics, lambda: NOW)
     await forecaster.look()
-    said = sum(isinstance(one, Interval) for one in forecaster.expected.values())
+    known = sum(isinstance(one, Interval) for one in forecaster.expected.values())
     return {
         "clusters": clusters,
         "waiting": waiting,
         "cost": round(forecaster.cost_seconds, 2),
         "rest": round(forecaster.rest_seconds),
-        "said": said,
+        "known": known,
     }
 
 

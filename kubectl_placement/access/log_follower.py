@@ -83,7 +83,7 @@ class LogFollower:
         self._renewed = False
         """The login was renewed, and has not been accepted since."""
         self._reported: set[str] = set()
-        """The missing rights that the caller was told of."""
+        """The missing rights that were reported."""
 
     async def run(self) -> None:
         """Return when the job has ended. Raises ApiError, NoAccess, NoSuchContainer."""

@@ -19,7 +19,7 @@ MOST_OWNERS: Final = 5
 """How far up the owners of a Pod are followed."""
 _NO_SINGLE_POD: Final = "if it is in no group, it is not found"
 _NO_RAY_CLUSTER: Final = "the Pods of its RayCluster are not found"
-_NO_UID: Final = "Pods of another job of that name are not told apart from its own"
+_NO_UID: Final = "Pods of another job of that name may be among them"
 _NO_OWNER: Final = "Pods below such an object are not found"
 
 

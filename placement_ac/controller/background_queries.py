@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 ReadCopies = Callable[[KueueObject], Awaitable[WorkerCopies]]
 """Reads the copies on the cluster of a MultiKueueCluster; raises nothing."""
 AskWorker = Callable[[str, float], Callable[[WorkerFacts], None]]
-"""Hears that a MultiKueueCluster's worker is asked now, and returns what takes its answer."""
+"""Called with a MultiKueueCluster, and when its worker is asked; returns the callback for the answer."""
 """Takes in the queues of a MultiKueueCluster's worker, when it was asked, and the Placement's Workloads of
 then."""
 ReadQueues = Callable[[KueueObject, JobNeeds], Awaitable[WorkerFacts]]

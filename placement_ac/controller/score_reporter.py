@@ -30,8 +30,7 @@ ReadWorker = Callable[[str, CredentialSource], Awaitable[WorkerReading]]
 
 
 AskCluster = Callable[[str, float], Callable[[WorkerFacts], None]]
-"""Hears that a cluster's worker is read now, and returns what takes its queues."""
-"""Takes in the queues of a cluster's worker, and when it was asked."""
+"""Called with a cluster, and when its worker is read; returns the callback for its queues."""
 
 
 class ScoreReporter:

@@ -193,7 +193,7 @@ class _Work:
         """For so many seconds it has worked."""
 
     def do(self, steps: Generator[None, None, _Found]) -> _Found | None:
-        """Return the result of these steps; None: it was told to stop."""
+        """Return the result of these steps; None: it was stopped."""
         before, used = self._busy(), 0.0
         while not self._stop.is_set():
             try:

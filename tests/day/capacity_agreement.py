@@ -157,7 +157,7 @@ class CapacityAgreement:
             found[name] = Use(nominal, active, mine, use.gpus.get(name, 0) - mine, extra)
         return found
 
-    # -- what is said
+    # -- what is published
 
     def _problems(self, report: CapacityReport) -> Iterator[str]:
         """Yield what is wrong of the workers that answer, and were asked since the controller began."""
@@ -184,25 +184,25 @@ class CapacityAgreement:
     def _of_cluster(self, cluster: ClusterCapacity, asked: float, then: list[Queues]) -> Iterator[str]:
         where, names = f"{cluster.name}, asked at {asked:.0f}", [queue.name for queue in cluster.queues]
         if not any(sorted(queues) == sorted(names) for queues in then):
-            yield f"{where}, has the queues {sorted(then[-1])}, and capacity says {names}"
+            yield f"{where}, has the queues {sorted(then[-1])}, and capacity shows {names}"
         lately = _between(self._used[cluster.name], self.world.now - LATE_SECONDS, self.world.now)
         for queue in cluster.queues:
             at_once = {queues[queue.name] for queues in then if queue.name in queues}
             now = {queues[queue.name] for queues in lately if queue.name in queues}
-            said = _gpus_of(queue)
-            if at_once and now and not any(_is_so(said, one, other) for one in at_once for other in now):
+            shown = _gpus_of(queue)
+            if at_once and now and not any(_is_so(shown, one, other) for one in at_once for other in now):
                 is_so = f"{queue.name} has {_text(now)} now, had {_text(at_once)}"
-                yield f"{where}: {is_so}, and capacity says {said}"
+                yield f"{where}: {is_so}, and capacity shows {shown}"
 
     def _of_waiting(self, cluster: ClusterCapacity) -> Iterator[str]:
-        """Yield how many GPUs are waited for, if capacity says another number.
+        """Yield how many GPUs are waited for, if capacity shows another number.
 
         On a worker that began bare, a LocalQueue may not be known: its jobs wait for nothing there.
         """
         lately = _between(self._waiting[cluster.name], self.world.now - LATE_SECONDS, self.world.now)
-        said = sum(_gpus_of(queue).waiting for queue in cluster.queues)
-        if said not in lately and not self.world.bare:
-            yield f"{cluster.name}: jobs wait for {sorted(lately)} GPUs, and capacity says {said}"
+        shown = sum(_gpus_of(queue).waiting for queue in cluster.queues)
+        if shown not in lately and not self.world.bare:
+            yield f"{cluster.name}: jobs wait for {sorted(lately)} GPUs, and capacity shows {shown}"
 
     def _missing(self, report: CapacityReport, before: Mapping[str, float]) -> Iterator[str]:
         """Yield the workers with jobs whose answers of some minutes ago are not there."""
@@ -233,7 +233,7 @@ def _between(history: list[tuple[float, T]], since: float, until: float) -> list
     return [state for _, state in history[first : max(last, first + 1)]]
 
 
-class _Said(NamedTuple):
+class _Published(NamedTuple):
     """The published GPUs of a ClusterQueue."""
 
     nominal: int
@@ -245,18 +245,20 @@ class _Said(NamedTuple):
         return f"{self.used} of {self.nominal} used, {self.free} free"
 
 
-def _gpus_of(queue: QueueCapacity) -> _Said:
+def _gpus_of(queue: QueueCapacity) -> _Published:
     amounts = [one for supply, one in queue.quota.items() if supply.resource == GPU]
-    return _Said(*(sum(getattr(one, name) or 0 for one in amounts) // 1000 for name in _Said._fields))
+    return _Published(
+        *(sum(getattr(one, name) or 0 for one in amounts) // 1000 for name in _Published._fields)
+    )
 
 
-def _is_so(said: _Said, then: Use, now: Use) -> bool:
-    """Whether that is said of a queue that was so when it was asked, and has these jobs now."""
-    free = max(said.nominal - said.used, 0) if then.active else 0
+def _is_so(shown: _Published, then: Use, now: Use) -> bool:
+    """Whether that is published of a queue that was so when it was asked, and has these jobs now."""
+    free = max(shown.nominal - shown.used, 0) if then.active else 0
     most = then.others + now.ours
     unknown = max(then.extra, now.extra)
-    is_used = most - unknown <= said.used <= most + unknown
-    return said.nominal == then.nominal and is_used and said.free == free
+    is_used = most - unknown <= shown.used <= most + unknown
+    return shown.nominal == then.nominal and is_used and shown.free == free
 
 
 def _text(uses: set[Use]) -> str:
@@ -273,13 +275,13 @@ def _wrong_sums(report: CapacityReport) -> Iterator[str]:
     for cluster in known:
         sums = _sum(list(cluster.queues))
         row = rows.get(cluster.name)
-        said = (row.nominal or 0, row.used or 0) if row else (0, 0)
-        if said != sums:
-            yield f"the queues of {cluster.name} have {sums}, and capacity says {said}"
+        shown = (row.nominal or 0, row.used or 0) if row else (0, 0)
+        if shown != sums:
+            yield f"the queues of {cluster.name} have {sums}, and capacity shows {shown}"
     totals = [(row.nominal, row.used) for row in total_rows(report) if row.resource == GPU]
     sums = _sum([queue for cluster in known for queue in cluster.queues])
     if totals and totals != [sums]:
-        yield f"the queues of all clusters have {sums}, and capacity says {totals}"
+        yield f"the queues of all clusters have {sums}, and capacity shows {totals}"
 
 
 def _sum(queues: list[QueueCapacity]) -> tuple[int, int]:

@@ -18,7 +18,7 @@ LASTS_SECONDS: Final = LOST_SECONDS + 2 * ASK_SECONDS
 
 @dataclass
 class JobAgreement:
-    """Reports to `rules` which jobs are missing from the list, or are said to be where they are not."""
+    """Reports to `rules` which jobs are missing from the list, or in it where they are not."""
 
     rules: Rules
     _since: dict[str, float] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 """
-`job` tells of a job where it is, where it waits and for what, and that it was moved, as the workers have it.
+`job` shows of a job where it is, where it waits and for what, and that it was moved, as the workers have it.
 
 Once a virtual minute, of the job that has waited longest, the one that has run longest and the one that was
 moved last. A difference is reported when it has lasted for LASTS_SECONDS.
@@ -108,7 +108,7 @@ class StoryAgreement:
         if left := self._moved.get(name):
             steps = [step for step in story.steps if step.what == "Evicted" and left in step.detail]
             if not any(step.by == FIELD_MANAGER for step in steps):
-                yield f"{name} was moved from {left}, and job does not tell it"
+                yield f"{name} was moved from {left}, and job does not show it"
 
     # -- where it runs
 
@@ -117,12 +117,12 @@ class StoryAgreement:
         where = {one for one in self.world.kueue.running(name) if not self.world.sites[one].down}
         if not runs or not where:
             return
-        said = {story.job.cluster} if story.job.state == JobState.RUNNING else set()
-        if said != where:
+        listed = {story.job.cluster} if story.job.state == JobState.RUNNING else set()
+        if listed != where:
             yield f"{name} runs on {sorted(where)}, and job says {story.job.state} {story.job.cluster}"
         placed = [step for step in story.steps if step.what == PLACED]
         if [step.detail for step in placed] != [f"on {one}" for one in sorted(where)]:
-            yield f"{name} runs on {sorted(where)}, and job tells {[step.detail for step in placed]}"
+            yield f"{name} runs on {sorted(where)}, and job shows {[step.detail for step in placed]}"
         began, cluster = runs[-1][0], self.world.cluster_of(runs[-1][1])
         is_late = began < START + self.world.sites[cluster].down_until  # the hub heard of it when it was back
         if is_late or self.rules.is_fresh(cluster, LASTS_SECONDS):
@@ -136,15 +136,15 @@ class StoryAgreement:
         if story.job.state != JobState.WAITING:
             yield f"{name} waits, and job says {story.job.state}"
         if any(step.what == PLACED for step in story.steps):
-            yield f"{name} waits, and job tells that it is placed"
+            yield f"{name} waits, and job shows that it is placed"
         is_evicted = of.is_condition_true(seen.raw, of.EVICTED)
         if is_evicted or not of.is_condition_true(seen.raw, of.QUOTA_RESERVED):
             return
         nominated = {self.world.cluster_of(worker) for worker in of.nominated_of(seen.raw)}
         detail = next((step.detail for step in story.steps if _is_nominated_now(step)), "")
-        told = set(_CLUSTER.findall(detail))
-        if not told <= nominated or (told != nominated and not detail.endswith(" more")):
-            yield f"{name} is nominated to {sorted(nominated)}, and job tells {sorted(told)}"
+        shown = set(_CLUSTER.findall(detail))
+        if not shown <= nominated or (shown != nominated and not detail.endswith(" more")):
+            yield f"{name} is nominated to {sorted(nominated)}, and job shows {sorted(shown)}"
         up = {one for one in nominated if not self.rules.is_fresh(one, LASTS_SECONDS)}
         copies = {one for one in self.world.kueue.has_copy(name) if not self.world.sites[one].down}
         if self.world.settings.dispatcher and not up <= copies:

@@ -87,15 +87,17 @@ def others_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("mode", "items", "fault", "says"),
     [
-        pytest.param("dispatcher", FULL, none_came, "and capacity says", id="jobs that came do not count"),
-        pytest.param("shared", FULL, none_left, "and capacity says", id="jobs that left count"),
-        pytest.param("shared", ALONE, never_written_again, "and capacity says", id="it is not written again"),
+        pytest.param("dispatcher", FULL, none_came, "and capacity shows", id="jobs that came do not count"),
+        pytest.param("shared", FULL, none_left, "and capacity shows", id="jobs that left count"),
+        pytest.param(
+            "shared", ALONE, never_written_again, "and capacity shows", id="it is not written again"
+        ),
         pytest.param("shared", FULL, no_answer, "does not know it", id="an answer is not taken in"),
-        pytest.param("shared", FULL, counted_twice, "and capacity says", id="jobs count twice"),
+        pytest.param("shared", FULL, counted_twice, "and capacity shows", id="jobs count twice"),
         pytest.param("moves", FULL, waits_once, "jobs wait for", id="jobs wait on one cluster alone"),
         pytest.param("dispatcher", FULL, wrong_sum, "the queues of", id="a sum is wrong"),
         pytest.param(
-            "bare", OWN, others_are_not_counted, "and capacity says", id="jobs of others do not count"
+            "bare", OWN, others_are_not_counted, "and capacity shows", id="jobs of others do not count"
         ),
     ],
 )

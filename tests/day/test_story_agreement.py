@@ -1,4 +1,4 @@
-"""A story of a job that tells what is not so is found in a day."""
+"""A story of a job with a wrong step is found in a day."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,12 +25,12 @@ def without(what: str) -> Callable[[Steps], Steps]:
 
 
 def elsewhere(what: str, detail: str) -> Callable[[Steps], Steps]:
-    """The step tells of another cluster."""
+    """The step names another cluster."""
     return lambda steps: tuple(replace(step, detail=detail) if step.what == what else step for step in steps)
 
 
 def later(steps: Steps) -> Steps:
-    """It tells that the job was placed an hour later."""
+    """It shows that the job was placed an hour later."""
     hour = timedelta(hours=1)
     return tuple(
         replace(step, time=step.time + hour) if step.what == "Placed" and step.time else step
@@ -41,14 +41,14 @@ def later(steps: Steps) -> Steps:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        pytest.param(without("Placed"), "and job tells []", id="it does not tell that it is placed"),
+        pytest.param(without("Placed"), "and job shows []", id="it does not show that it is placed"),
         pytest.param(
-            elsewhere("Placed", "on h100-us-3"), "and job tells ['on h100-us-3']", id="it is placed elsewhere"
+            elsewhere("Placed", "on h100-us-3"), "and job shows ['on h100-us-3']", id="it is placed elsewhere"
         ),
         pytest.param(later, "and job says [", id="it was placed at another time"),
-        pytest.param(without("Nominated"), "and job tells []", id="it does not tell that it is nominated"),
+        pytest.param(without("Nominated"), "and job shows []", id="it does not show that it is nominated"),
         pytest.param(
-            elsewhere("Nominated", "to h100-us-3"), "job tells ['h100-us-3']", id="it is nominated elsewhere"
+            elsewhere("Nominated", "to h100-us-3"), "job shows ['h100-us-3']", id="it is nominated elsewhere"
         ),
     ],
 )
@@ -101,10 +101,10 @@ def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "jobs wait in the queue of" in finding.message
 
 
-def test_a_move_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_is_not_shown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding is None
     steps_of = tell.steps_of
     monkeypatch.setattr(tell, "steps_of", lambda *parts: without("Evicted")(steps_of(*parts)))
     finding = play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding
     assert finding
-    assert "was moved from a100-eu-1, and job does not tell it" in finding.message
+    assert "was moved from a100-eu-1, and job does not show it" in finding.message

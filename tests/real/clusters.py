@@ -194,7 +194,7 @@ class Fleet:
         command = [sys.executable, "-m", "kubectl_placement", *words, f"--kubeconfig={self.hub.kubeconfig}"]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    def told(self, *words: str) -> Obj:
+    def document(self, *words: str) -> Obj:
         """Return the JSON document of a command. Raises AssertionError with what it says."""
         done = self.placement(*words, "--output=json")
         assert done.returncode == 0, done.stderr

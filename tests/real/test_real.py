@@ -219,24 +219,24 @@ def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_j
     prepared.wait_for_list(*prepared.names)
 
 
-def test_the_story_of_a_job_is_told_and_its_pods_are_found(prepared: Fleet) -> None:
+def test_the_story_of_a_job_is_shown_and_its_pods_are_found(prepared: Fleet) -> None:
     """With Kueue's own credentials: whoever runs these tests may have no other way to the workers."""
     prepared.select({}, {})
     prepared.wait_for_list(*prepared.names)
     prepared.submit("real-waits", cpu=20)  # more than the hub's quota
-    prepared.submit("real-told")
-    cluster, _ = prepared.wait_for_start("real-told")
-    told = until(lambda: _story(prepared, "real-told", state="running"), prepared.seconds)
-    assert told["job"]["cluster"] == cluster
-    assert {"QuotaReserved", "Placed"} <= {step["what"] for step in told["steps"]}
+    prepared.submit("real-runs")
+    cluster, _ = prepared.wait_for_start("real-runs")
+    story = until(lambda: _story(prepared, "real-runs", state="running"), prepared.seconds)
+    assert story["job"]["cluster"] == cluster
+    assert {"QuotaReserved", "Placed"} <= {step["what"] for step in story["steps"]}
     assert _story(prepared, "real-waits", state="waiting")["job"]["waitsFor"]
-    jobs = {job["name"]: job["state"] for job in prepared.told("jobs", f"--namespace={JOBS}")["jobs"]}
-    assert {jobs["real-told"], jobs["real-waits"]} == {"running", "waiting"}
-    there = prepared.workers[cluster].list("pods", f"--namespace={JOBS}", f"--selector={_POD}=real-told")
-    pods = prepared.told("get", "pods", "real-told", f"--namespace={JOBS}", "--as-hub")["items"]
+    jobs = {job["name"]: job["state"] for job in prepared.document("jobs", f"--namespace={JOBS}")["jobs"]}
+    assert {jobs["real-runs"], jobs["real-waits"]} == {"running", "waiting"}
+    there = prepared.workers[cluster].list("pods", f"--namespace={JOBS}", f"--selector={_POD}=real-runs")
+    pods = prepared.document("get", "pods", "real-runs", f"--namespace={JOBS}", "--as-hub")["items"]
     assert [pod["metadata"]["uid"] for pod in pods] == [pod["metadata"]["uid"] for pod in there]
-    prepared.end("real-told")
-    assert _story(prepared, "real-told", state="succeeded")
+    prepared.end("real-runs")
+    assert _story(prepared, "real-runs", state="succeeded")
 
 
 _POD = "batch.kubernetes.io/job-name"
@@ -244,8 +244,8 @@ _POD = "batch.kubernetes.io/job-name"
 
 def _story(fleet: Fleet, job: str, state: str) -> dict[str, Any]:
     """Return the story of a job, {} if it is in another state."""
-    told = fleet.told("job", job, f"--namespace={JOBS}")
-    return told if told["job"]["state"] == state else {}
+    story = fleet.document("job", job, f"--namespace={JOBS}")
+    return story if story["job"]["state"] == state else {}
 
 
 @pytest.mark.parametrize("asked", [(), ("--workers",)], ids=["as the controller says", "as the workers say"])
@@ -258,14 +258,14 @@ def test_the_capacity_is_what_the_queues_of_the_workers_have_left(
     cluster, _ = prepared.wait_for_start("real-uses")
     until(lambda: prepared.free(cluster)["cpu"] == 2, prepared.seconds)
 
-    def is_said() -> bool:
-        rows = prepared.told("capacity", *asked)["rows"] if asked or _published(prepared) else []
-        said = {(row["cluster"], row["resource"]): row["free"] for row in rows if row["flavor"] == NAME}
+    def is_shown() -> bool:
+        rows = prepared.document("capacity", *asked)["rows"] if asked or _published(prepared) else []
+        shown = {(row["cluster"], row["resource"]): row["free"] for row in rows if row["flavor"] == NAME}
         left = {name: prepared.free(name) for name in prepared.names}
-        return said == {(name, resource): free for name in left for resource, free in left[name].items()}
+        return shown == {(name, resource): free for name in left for resource, free in left[name].items()}
 
     # The controller's answers are written once a minute.
-    until(is_said, prepared.seconds, lambda: prepared.told("capacity", *asked))
+    until(is_shown, prepared.seconds, lambda: prepared.document("capacity", *asked))
     prepared.end("real-uses")
 
 
@@ -319,7 +319,7 @@ def _may(worker: Cluster, *words: str) -> bool:
 def test_a_job_takes_its_queues_quota_back_on_a_full_worker(prepared: Fleet) -> None:
     """With Kueue 0.20, the hub opens the preemption gate of one copy: that needs `update` on its status.
 
-    Without the gate each worker makes room, so it is not said here whose job had to go.
+    Without the gate each worker makes room, so it is not shown here whose job had to go.
     """
     prepared.select({}, {})
     prepared.wait_for_list(*prepared.names)

@@ -13,6 +13,8 @@ from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kubelet import POD
 from tests.support import commands
 from tests.support.admin import Admin, login_to
+from tests.support.hub_client import Client
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
 
 Object = dict[str, Any]
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
@@ -154,6 +156,20 @@ class JobStage:
     def write(self, pod: str, *lines: str, worker: str = "a", container: str = "c") -> None:
         """Append lines to the log of a Pod in `default`."""
         self.fleet.hubs[worker].write_log("default", pod, container, *lines)
+
+
+def as_jane_there(stage: JobStage, resources: str) -> None:
+    """Log in to worker a as a user who may get and list these core resources alone."""
+    there = stage.fleet.hubs["a"]
+    admin = Client(there)
+    rules = [rule("get list", "", resources)]
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
+    subjects = [{"kind": "User", "name": "jane"}]
+    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": subjects})
+    config = json.loads(stage.kubeconfig.read_text())
+    config["users"][1]["user"] = {"token": there.add_user("jane", groups=[])}
+    stage.kubeconfig.write_text(json.dumps(config))
 
 
 @contextmanager

@@ -1,16 +1,14 @@
 """`get pods` and `logs` of jobs whose Pods are found through other objects: by owners' labels, over HTTP."""
 
-import json
 from typing import Any
 
 import pytest
 
 from placement_lab.hub import Hub
-from tests.kubectl_placement.access.stage import CONTAINERS, JobStage, copy_of, job_of
+from tests.kubectl_placement.access.stage import CONTAINERS, JobStage, as_jane_there, copy_of, job_of
 from tests.support.admin import Admin
 from tests.support.crds import plain_crd
 from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
 
 Object = dict[str, Any]
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -139,15 +137,7 @@ def test_the_log_that_is_shown_of_a_pytorchjob_is_that_of_its_first_pod(
 def test_a_rayjob_that_may_not_be_read_shows_the_pods_of_its_submitter_and_says_so(
     stage: JobStage, ray_pods: list[str]
 ) -> None:
-    there = stage.fleet.hubs["a"]
-    admin = Client(there)
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("get list", "", "pods")]})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-    subjects = [{"kind": "User", "name": "jane"}]
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": subjects})
-    config = json.loads(stage.kubeconfig.read_text())
-    config["users"][1]["user"] = {"token": there.add_user("jane", groups=[])}
-    stage.kubeconfig.write_text(json.dumps(config))
+    as_jane_there(stage, "pods")
     done = stage.run("get", "pods", "train", "-o", "name")
     assert done.stdout.split() == [f"pod/{name}" for name in ray_pods if not name.startswith("train-x7k2p")]
     assert "the right to get rayjobs.ray.io in namespace default there" in done.stderr

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
+from placement_lab.hub import Hub
 from tests.kubectl_placement.access.following import followed
 from tests.kubectl_placement.access.stage import JobStage
 from tests.support.admin import Admin
@@ -311,13 +312,20 @@ def test_a_login_that_has_expired_is_renewed(stage: JobStage, user: int) -> None
     with followed(stage, "train") as log:
         assert log.next() == f"{pod} has started on node-1"
         log_in(stage, user, new)
+        since = len(hub.journal)
         hub.expire_token(old)
         stage.fleet.hubs["a"].go_down()
         stage.fleet.hubs["a"].come_back()
-        time.sleep(3)
+        eventually(lambda: _is_renewed(hub, since))
         stage.write(pod, "on")
         found = log.next()
         assert (log.next() if found.endswith("trying again") else found) == "on"
+
+
+def _is_renewed(hub: Hub, since: int) -> bool:
+    """Whether a request was refused for its login, and a later one accepted."""
+    statuses = [one.status for one in list(hub.journal)[since:]]
+    return 401 in statuses and 200 in statuses[statuses.index(401) :]
 
 
 def test_a_new_login_that_is_not_accepted_either_ends_it(stage: JobStage) -> None:
@@ -329,6 +337,16 @@ def test_a_new_login_that_is_not_accepted_either_ends_it(stage: JobStage) -> Non
         there.expire_token("old-token")
         assert any("log in again" in line for line in log.rest())
         assert ended(log.process) == 1
+
+
+def looks_again(there: Hub) -> None:
+    """Wait until the Pods have been listed twice more, with the status that they have now."""
+    since = len(there.journal)
+
+    def lists() -> int:
+        return sum(one.path.endswith("/pods") for one in list(there.journal)[since:])
+
+    eventually(lambda: lists() >= 2)
 
 
 def pod_status(stage: JobStage, pod: str, **status: object) -> None:
@@ -347,7 +365,7 @@ def test_a_pod_whose_container_restarts_is_followed_on(stage: JobStage) -> None:
         stage.fleet.hubs["a"].end_log("default", one, "c", restarts=True)
         stage.write(one, "again")
         running = {"name": "c", "restartCount": 1, "state": {"running": {}}}
-        time.sleep(3)
+        looks_again(stage.fleet.hubs["a"])
         pod_status(stage, one, containerStatuses=[running])
         assert log.next() == "again"
         stage.fleet.hubs["a"].end_log("default", one, "c")

@@ -5,16 +5,14 @@ import json
 import pytest
 
 from tests.kubectl_placement.access.following import followed
-from tests.kubectl_placement.access.stage import JobStage
-from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
+from tests.kubectl_placement.access.stage import JobStage, as_jane_there
 
 NO_JOB = (
     "ask an admin of cluster a for the right to get jobs.batch in namespace default there (check: kubectl "
     "auth can-i get jobs.batch/train -n default; `kubectl create role job-reader --verb=get "
     "--resource=jobs.batch -n default` and a RoleBinding give it): "
     'jobs.batch "train" is forbidden: User "jane" cannot get resource "jobs" in API group "batch" in the '
-    'namespace "default"; Pods of another job of that name are not told apart from its own'
+    'namespace "default"; Pods of another job of that name may be among them'
 )
 NO_EVENTS = (
     "ask an admin of cluster a for the right to list events in namespace default there (check: kubectl auth "
@@ -22,20 +20,6 @@ NO_EVENTS = (
     'and a RoleBinding give it): events is forbidden: User "jane" cannot list resource "events" in API group '
     '"" in the namespace "default"; the last event of each Pod is unknown'
 )
-
-
-def as_jane_there(stage: JobStage) -> None:
-    """Log in to worker a as a user who may read Pods and logs alone."""
-    there = stage.fleet.hubs["a"]
-    admin = Client(there)
-    rules = [rule("get list", "", "pods pods/log")]
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-    subjects = [{"kind": "User", "name": "jane"}]
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": subjects})
-    config = json.loads(stage.kubeconfig.read_text())
-    config["users"][1]["user"] = {"token": there.add_user("jane", groups=[])}
-    stage.kubeconfig.write_text(json.dumps(config))
 
 
 @pytest.mark.parametrize(
@@ -49,14 +33,14 @@ def test_without_the_right_to_the_job_its_pods_are_shown_and_the_right_is_named(
     stage: JobStage, words: str, shown: str
 ) -> None:
     [pod] = stage.job()
-    as_jane_there(stage)
+    as_jane_there(stage, "pods pods/log")
     done = stage.run(*words.split())
     assert (done.exit_code, done.stdout, done.stderr) == (0, shown.format(pod=pod), f"{NO_JOB}\n")
 
 
 def test_events_names_each_right_that_is_missing_on_the_cluster(stage: JobStage) -> None:
     stage.job()
-    as_jane_there(stage)
+    as_jane_there(stage, "pods pods/log")
     lines = stage.run("events", "train").stderr.splitlines()
     assert lines[0] == NO_JOB
     assert lines[1].startswith("missing right on cluster a: list events in namespace default")
@@ -64,7 +48,7 @@ def test_events_names_each_right_that_is_missing_on_the_cluster(stage: JobStage)
 
 def test_the_story_of_a_job_has_the_missing_rights_as_notes(stage: JobStage) -> None:
     [pod] = stage.job()
-    as_jane_there(stage)
+    as_jane_there(stage, "pods pods/log")
     story = json.loads(stage.run("job", "train", "-o", "json").stdout)
     assert [row["name"] for row in story["pods"]["pods"]] == [pod]
     assert story["notes"][-2:] == [NO_JOB, NO_EVENTS]
@@ -72,7 +56,7 @@ def test_the_story_of_a_job_has_the_missing_rights_as_notes(stage: JobStage) -> 
 
 def test_a_right_that_is_missing_while_logs_are_followed_is_named_once(stage: JobStage) -> None:
     [pod] = stage.job()
-    as_jane_there(stage)
+    as_jane_there(stage, "pods pods/log")
     with followed(stage, "train") as log:
         assert log.next() == NO_JOB
         assert log.next() == f"{pod} has started on node-1"
