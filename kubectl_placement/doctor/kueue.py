@@ -40,8 +40,6 @@ API_VERSIONS: Final = ("config.kueue.x-k8s.io/v1beta2", "config.kueue.x-k8s.io/v
 ACCESS: Final = "accessProviders"
 CREDENTIALS: Final = "credentialsProviders"
 """Its name before 0.19; only one of the two may have entries (pkg/config/validation.go)."""
-DEFAULT_FRAMEWORKS: Final = ("batch/job",)
-"""Kueue's default (apis/config/v1beta2, defaults.go)."""
 
 MULTIKUEUE: Final = "MultiKueue"
 CLUSTER_PROFILE_GATE: Final = "MultiKueueClusterProfile"

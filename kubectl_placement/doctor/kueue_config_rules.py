@@ -7,7 +7,6 @@ from kubectl_placement.doctor.finding import Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
-    DEFAULT_FRAMEWORKS,
     FILE,
     MULTIKUEUE,
     NO_DEPLOYMENT,
@@ -16,6 +15,7 @@ from kubectl_placement.doctor.kueue import (
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import CONFIG_MAP, OUR_CONTROLLER
 from placement_ac.core.api.fields import get_value
+from placement_ac.core.api.kueue_integrations import DEFAULT_FRAMEWORKS
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import FRAMEWORKS, default_frameworks
 

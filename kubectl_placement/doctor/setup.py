@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubectl_placement.doctor.commands import patch_pods, without_flag
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, unknown, warn
-from kubectl_placement.doctor.kueue import DEFAULT_FRAMEWORKS, HubKueue
+from kubectl_placement.doctor.kueue import HubKueue
 from kubectl_placement.hub.dump import Dump, MissingRight
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.kinds import CRD
@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.fields import get_list, get_strs, key_of
+from placement_ac.core.api.kueue_integrations import DEFAULT_FRAMEWORKS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.rights import FRAMEWORKS, UNKNOWN_KUEUE, RunningKueue

@@ -104,6 +104,8 @@ class WorkerInspection:
     """Of INSPECTED_KINDS and DEFINITION_KINDS."""
     foreign_jobs: tuple[ForeignJob, ...] | Unknown = ()
     """Those that have the name of one of the target's jobs."""
+    kueue_config: Object | Unknown = field(default_factory=dict)
+    """The ConfigMap with the configuration of its Kueue."""
     user: str = ""
     """The user name on the worker, as the worker reports it; "": unknown."""
 

@@ -28,6 +28,7 @@ from kubectl_placement.doctor.worker_inspection import (
 )
 from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
+from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
     CLUSTER_QUEUE,
@@ -43,8 +44,11 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.fields import get_dict, labels_of
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
+from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
+from placement_ac.core.inputs.rights import FRAMEWORKS
 from placement_ac.core.kubeconfig.dns import is_dns_name
 
 FORBIDDEN: Final = 403
@@ -56,6 +60,7 @@ READS: Final = (
         "verbs": ["list"],
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [KUEUE_CONFIG_MAP], "verbs": ["get"]},
     {
         "apiGroups": [CRD.group],
         "resources": [CRD.plural],
@@ -166,6 +171,27 @@ def jobs(worker: InspectedWorker) -> Iterator[Finding]:
 
 
 @worker_rule(
+    "worker-integrations",
+    "if its configuration can be read: Kueue there starts the kinds of jobs that the hub's Kueue sends",
+    f"kubectl --context CLUSTER edit configmap -n KUEUE {KUEUE_CONFIG_MAP}",
+)
+def integrations(worker: InspectedWorker) -> Iterator[Finding]:
+    config, namespace = worker.inspection.kueue_config, worker.setup.kueue_namespace
+    enabled = None if isinstance(config, fitness.Unknown) else integrations_of_config_map(config)
+    if enabled is None:
+        return
+    sent = [kind.framework for kind in worker.setup.worker_requirements.kinds]
+    if lacking := joined(name for name in sent if name in FRAMEWORKS and name not in enabled):
+        edit = worker.kubectl.run("edit", "configmap", "-n", namespace, KUEUE_CONFIG_MAP)
+        restart = worker.kubectl.run("rollout", "restart", "-n", namespace, f"deployment/{KUEUE_MANAGER}")
+        yield warn(
+            f"Kueue there does not start {lacking}: such a job that is sent there stays suspended for ever",
+            f"{edit}  # integrations: frameworks: {lacking}\n{restart}",
+        )
+    yield ok("Kueue there starts the job kinds that the hub's Kueue sends")
+
+
+@worker_rule(
     "worker-same-names",
     "no job that waits for the worker has the name of somebody else's there",
     "kubectl --context CLUSTER get job -n NAMESPACE NAME -o yaml",
@@ -198,6 +224,9 @@ def reads(worker: InspectedWorker) -> Iterator[Finding]:
     answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
     if isinstance(worker.findings.kueue_version, fitness.Unknown):
         answers["the release of Kueue"] = worker.findings.kueue_version
+    config = worker.inspection.kueue_config
+    if isinstance(config, fitness.Unknown) and integrations_namespace(worker.setup.settings):
+        answers["Kueue's configuration"] = config
     if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
         yield warn(
             f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
@@ -343,7 +372,7 @@ def _without_topology(
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     # Objects are migrated before Kueue is upgraded.
-    *(access, stored_versions, kueue, jobs, same_names, rights, reads),
+    *(access, stored_versions, kueue, jobs, integrations, same_names, rights, reads),
     *(namespaces, queues, cluster_queues, flavors, topologies),
 )
 

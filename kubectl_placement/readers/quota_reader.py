@@ -10,6 +10,7 @@ from typing import Final
 
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.worker_quota import WorkloadsByWorker
+from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.workers.connector import WorkerConnector
@@ -21,7 +22,8 @@ NO_RIGHT: Final = "you have no right to get {}s in namespace {}"
 
 async def read_quota(connector: WorkerConnector, view: HubView, workers: WorkloadsByWorker) -> HubView:
     """Return the hub with the queues of these workers. Raises nothing but CancelledError."""
-    reader, namespace = QueueReader(connector), view.settings.kueue_namespace
+    namespace = view.settings.kueue_namespace
+    reader = QueueReader(connector, kueue_namespace=integrations_namespace(view.settings))
 
     async def read(name: str, then: WorkloadsThere) -> WorkerFacts:
         cluster = view.cluster_objects[name]

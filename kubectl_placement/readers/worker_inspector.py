@@ -98,9 +98,10 @@ class WorkerInspector:
         async with self.connector.client(login) as client:
             ask = WorkerQueries(client, login.described_as)
             findings = await ask.findings(self.needs, self.kueue_namespace)
-            things, user, foreign = await asyncio.gather(
+            things, user, config, foreign = await asyncio.gather(
                 ask.objects((*INSPECTED_KINDS, *DEFINITION_KINDS)),
                 ask.user(),
+                ask.kueue_config(self.kueue_namespace),
                 ask.request(
                     "get jobs",
                     lambda: find_foreign_jobs(client, WORKLOAD.at(self.needs.version), target.jobs),
@@ -109,4 +110,6 @@ class WorkerInspector:
         named = {
             kind: raw if isinstance(raw, Unknown) else with_valid_names(raw) for kind, raw in things.items()
         }
-        return WorkerInspection(target, findings=findings, objects=named, foreign_jobs=foreign, user=user)
+        return WorkerInspection(
+            target, findings=findings, objects=named, foreign_jobs=foreign, kueue_config=config, user=user
+        )

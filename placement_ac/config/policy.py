@@ -18,7 +18,7 @@ from placement_ac.core.api.constants import (
     Resource,
 )
 from placement_ac.core.api.errors import BadSettings
-from placement_ac.core.api.kueue_gates import parse_gate
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP, parse_gate
 from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
@@ -56,6 +56,8 @@ def clusters_max(schema: Body | None) -> int:
     return node if isinstance(node, int) else CLUSTERS_MAX
 
 
+INTEGRATIONS: Final = "integrations"
+"""The word of the setting `preconditions`."""
 DISPATCH_STEPS: Final = 100_000
 """The event loop waits for a plan: so many steps of judging jobs take at most 0.1 s."""
 
@@ -86,7 +88,7 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         report_plugin_problem=PluginProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
         give_up=settings.give_up,
-        preconditions=frozenset(settings.preconditions) - {"jobs"},
+        preconditions=frozenset(settings.preconditions).intersection(PRECONDITIONS),
         job_taints=settings.job_taints,
         cost_labels=settings.cost_labels,
         gpus=frozenset(settings.score_gpus),
@@ -150,9 +152,17 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
 
 
+def integrations_namespace(settings: Settings) -> str:
+    """Return the namespace of Kueue on workers, where its integrations are looked for; "": they are not."""
+    return settings.kueue_namespace if INTEGRATIONS in settings.preconditions else ""
+
+
 def _preconditions(settings: Settings, kueue: rights.KueueRelease | None) -> Iterator[rights.PolicyRule]:
     """Yield the rules to look for objects on a worker by name, and for names of jobs that are taken."""
     for plural in settings.preconditions:
+        if plural == INTEGRATIONS:
+            yield rights.PolicyRule(("",), ("configmaps",), ("get",), (KUEUE_CONFIG_MAP,))
+            continue
         if plural != "jobs":
             yield rights.PolicyRule((PRECONDITIONS[plural].group,), (plural,), ("get",))
             continue

@@ -123,6 +123,7 @@ CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 Precondition = Literal[
     "jobs",
+    "integrations",
     "namespaces",
     "configmaps",
     "persistentvolumeclaims",
@@ -192,9 +193,9 @@ class Settings(BaseModel):
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
     preconditions: CommaSeparated[Precondition] = ()
-    """Look for these on workers beside queues, comma-separated: jobs (names that are taken),
-    namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets, serviceaccounts. Made
-    credentials get the rights for it."""
+    """Look for these on workers beside queues, comma-separated: jobs (names that are taken), integrations
+    (those of Kueue there), namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets,
+    serviceaccounts. Made credentials get the rights for it."""
     job_taints: CommaSeparated[str] = ()
     """Keys of taints of clusters that jobs must tolerate in their Pod templates, comma-separated; one that
     ends in * is the beginning of keys. OCM's own selection is not changed."""

@@ -89,7 +89,7 @@ def new_reconciler(
             limits=limits,
             with_references=bool(policy.placement_policy(settings).preconditions),
         ),
-        QueueReader(connector),
+        QueueReader(connector, kueue_namespace=policy.integrations_namespace(settings)),
     )
     reports, scores = policy.score_policy(settings), None
     if reports.enabled and PLACEMENT_SCORE in resources:

@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 
 from cachetools import TTLCache
 
-from placement_ac.core.api.constants import LABEL_WORKLOAD, Resource
+from placement_ac.core.api.constants import CONFIG_MAP, LABEL_WORKLOAD, Resource
 from placement_ac.core.api.errors import ApiError, NotFound, TooLarge
 from placement_ac.core.api.fields import get_list, get_str, key_of
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
+from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.inputs.job_facts import (
     NO_NEEDS,
     OBJECTS_MAX,
@@ -29,7 +31,7 @@ from placement_ac.kube.client import PAGE_SIZE, Client, gather_all
 from placement_ac.workers.connector import MAX_CACHED, Version
 
 KINDS_SECONDS: Final = 120.0
-"""How long it is known whether a worker serves a kind, or does not let us see it."""
+"""How long it is known whether a worker serves a kind, or does not let us see it; its integrations, too."""
 NAMES_SECONDS: Final = 10.0
 """How long the names are known that are taken there: several Placements may ask."""
 OBJECTS_SECONDS: Final = 30.0
@@ -51,9 +53,14 @@ class _Served(NamedTuple):
 
 
 class NeedsReader:
-    """Reads workers, with a client for each question."""
+    """Reads workers, with a client for each question.
 
-    def __init__(self) -> None:
+    `kueue_namespace`: that of Kueue there, to read its integrations; "": they are not read.
+    """
+
+    def __init__(self, kueue_namespace: str = "") -> None:
+        self._kueue_namespace = kueue_namespace
+        self._integrations: TTLCache[Version, frozenset[str] | None] = TTLCache(MAX_CACHED, KINDS_SECONDS)
         self._served: TTLCache[tuple[Version, str], _Served] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
         self._refused: TTLCache[tuple[Version, str], bool] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
         """Kinds that a worker does not let us list."""
@@ -72,17 +79,18 @@ class NeedsReader:
         """
         found: dict[str, _Served] = {}
         taken: dict[str, frozenset[JobId]] = {}
-        if needs != NO_NEEDS and seconds > 0:
+        if (needs != NO_NEEDS or self._kueue_namespace) and seconds > 0:
             try:
                 async with asyncio.timeout(seconds):
                     await self._read_kinds(client, version, needs, found)
+                    await self._read_integrations(client, version)
                     await self._read_names(client, version, _served(needs.waiting, found), taken)
                     await self._look_for(client, version, needs.objects)
             except (TimeoutError, ApiError):
                 pass  # the rest is not known
         served = {kind: one.served for kind, one in found.items() if one.served is not None}
         missing = (one for one in needs.objects if self._there.get((version, one)) is False)
-        return JobFacts(served, taken, frozenset(missing))
+        return JobFacts(served, taken, frozenset(missing), self._integrations.get(version))
 
     async def _look_for(self, client: Client, version: Version, objects: Iterable[NeededObject]) -> None:
         """Look for the objects of which nothing is known, a few at a time. Raises ApiError."""
@@ -100,6 +108,19 @@ class NeedsReader:
             if key not in self._served:
                 self._served[key] = await _ask_for_kind(client, kind)
             found[kind] = self._served[key]
+
+    async def _read_integrations(self, client: Client, version: Version) -> None:
+        """Read Kueue's configuration there, unless it is known. Raises ApiError without an answer."""
+        if not self._kueue_namespace or version in self._integrations:
+            return
+        found = None
+        try:
+            config_map = await client.get(CONFIG_MAP.at("v1"), KUEUE_CONFIG_MAP, self._kueue_namespace)
+            found = await asyncio.to_thread(integrations_of_config_map, config_map)
+        except ApiError as error:
+            if not (error.status or isinstance(error, TooLarge)):
+                raise
+        self._integrations[version] = found
 
     async def _read_names(
         self,

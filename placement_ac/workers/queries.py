@@ -178,6 +178,11 @@ class WorkerQueries:
         status = await self._review("ask who it is", SELF_SUBJECT_REVIEW)
         return "" if isinstance(status, Unknown) else str(status["userInfo"]["username"])
 
+    async def kueue_config(self, namespace: str) -> Object | Unknown:
+        """Return the ConfigMap with Kueue's configuration."""
+        get = partial(self._client.get, CONFIG_MAP.at("v1"), KUEUE_CONFIG_MAP, namespace)
+        return await self.request(f"get the ConfigMap {namespace}/{KUEUE_CONFIG_MAP}", get)
+
     async def _served_kinds(self, group: str) -> frozenset[ServedKind] | Unknown:
         """Return what is served of an API group, in all its versions."""
         if not group:

@@ -35,17 +35,17 @@ NEEDS_FRACTION: Final = 0.5
 
 
 class QueueReader(WorkerReader[WorkerFacts]):
-    """Reads the queues of workers."""
+    """Reads the queues of workers. `kueue_namespace`: see `NeedsReader`."""
 
     kinds = (CLUSTER_QUEUE, LOCAL_QUEUE)
     permission = f"list clusterqueues.{KUEUE} and localqueues.{KUEUE}"
     too_deep = "look for the {} there that the log names: it is nested too deeply to be read"
 
-    def __init__(self, connector: WorkerConnector, *, parallel: int = 8) -> None:
+    def __init__(self, connector: WorkerConnector, *, parallel: int = 8, kueue_namespace: str = "") -> None:
         super().__init__(connector, parallel=parallel)
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers whose queues are too many; their copies are read nevertheless."""
-        self._needs = NeedsReader()
+        self._needs = NeedsReader(kueue_namespace)
 
     async def read(self, cluster: KueueObject, needs: JobNeeds = NO_NEEDS) -> WorkerFacts:
         """Return the queues on the worker of a MultiKueueCluster, and what it has of `needs`.

@@ -20,6 +20,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypedDict
 
 from placement_ac.core.api.constants import JOB, KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
@@ -264,6 +265,11 @@ class WorkerFleet:
     def recover(self, name: str) -> None:
         self._workers[name].recover()
 
+    def enable_integrations(self, name: str, *frameworks: str) -> None:
+        """Let a worker's Kueue start jobs of these frameworks alone, as its configuration then says."""
+        apply_to(self.login(name), _kueue_configuration(frameworks))
+        self._workers[name].enable_integrations(*frameworks)
+
     def evict(self, job: str, reason: str, namespace: str = "default") -> list[str]:
         """Let the workers' Kueue evict the copies of the Job for this reason, and return their workers."""
         return [name for name in self.names if self._workers[name].evict(job, reason, namespace)]
@@ -283,6 +289,24 @@ class WorkerFleet:
     def revive(self, name: str) -> None:
         """Make the API server reachable again, with all its data."""
         self.hubs[name].come_back()
+
+
+def _kueue_configuration(frameworks: Iterable[str]) -> list[Object]:
+    """Return Kueue's ConfigMap with these integrations, in its Namespace."""
+    configuration = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {"frameworks": [*frameworks]},
+    }
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": KUEUE_CONFIG_MAP, "namespace": NAMESPACE},
+            "data": {KUEUE_CONFIG_KEY: json.dumps(configuration)},
+        },
+    ]
 
 
 def login_to(hub: Hub) -> Login:

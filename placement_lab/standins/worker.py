@@ -48,8 +48,8 @@ class KueueWorker(StandIn):
     `pods`: also simulate the Job controller, which gives a running Job a start time and an active Pod, and
     the TTL controller, which removes a finished one after its `ttlSecondsAfterFinished`.
     `sleeps`: also complete a Job whose container sleeps, when it has slept; others run until `finish`.
-    `hold`, `release`, `resize`, `break_down`, `recover`, `finish`, `end_copy`, `evict`: from any thread but
-    the stand-in's own.
+    `hold`, `release`, `resize`, `break_down`, `recover`, `enable_integrations`, `finish`, `end_copy`,
+    `evict`: from any thread but the stand-in's own.
     """
 
     name = "kueue"
@@ -65,6 +65,7 @@ class KueueWorker(StandIn):
         self._pods = pods
         self._fails_after: float | None = None
         self._starts_pods = True
+        self._starts_jobs = True
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self) -> None:
@@ -92,6 +93,10 @@ class KueueWorker(StandIn):
     def recover(self) -> None:
         """Let Jobs run that start from now on."""
         self._fails_after, self._starts_pods = None, True
+
+    def enable_integrations(self, *frameworks: str) -> None:
+        """From now on, start the jobs of these integrations alone; copies of others are still admitted."""
+        self._starts_jobs = "batch/job" in frameworks
 
     def finish(self, name: str, namespace: str = "default") -> bool:
         """Complete the Job if it runs here; return whether it did. Raises ApiError, TimeoutError."""
@@ -234,7 +239,8 @@ class KueueWorker(StandIn):
         await self.client.delete(self.informer.resources[JOB], name, namespace)
 
     async def _reconcile_workload(self, where: Name) -> None:
-        copy, job = self.objects(WORKLOAD).get(where), self._job_of(where)
+        copy = self.objects(WORKLOAD).get(where)
+        job = self._job_of(where) if self._starts_jobs else None
         flavors = self._quota_for(copy)
         decision = reconcile_copy(
             copy,

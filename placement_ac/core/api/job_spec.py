@@ -106,7 +106,7 @@ class JobSpec:
     references: tuple[Reference, ...] = ()
     """The objects that its Pods name; read only with the setting that looks for them."""
     kind: str = ""
-    """The kind of its job, as `Job.v1.batch`; "": it has none, or one without a group, such as a Pod."""
+    """The kind of its job, as `Job.v1.batch` or `Pod.v1.`; "": it has none."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
@@ -194,7 +194,7 @@ def _tolerations_of(pod: Obj) -> tuple[Toleration, ...]:
 
 def _kind(raw: Obj) -> str:
     owner = owner_of(raw)
-    group, _, version = get_str(owner, "apiVersion").partition("/")
+    group, _, version = get_str(owner, "apiVersion").rpartition("/")
     kind = f"{get_str(owner, 'kind')}.{version}.{group}"
     return kind if version and len(kind) <= NAME_CHARS_MAX else ""
 

@@ -47,15 +47,21 @@ def gates_in_config(config: object) -> dict[str, bool]:
     return {str(gate): on is True for gate, on in get_dict(config, "featureGates").items()}
 
 
-def gates_of_config_map(config_map: Obj) -> dict[str, bool] | str:
-    """Return the gates that Kueue's ConfigMap sets, or what is wrong with it."""
+def parsed_config(config_map: Obj) -> Obj | str:
+    """Return Kueue's configuration in its ConfigMap, or what is wrong with it."""
     text = get_str(config_map, "data", KUEUE_CONFIG_KEY)
     try:
         config = load_yaml(text)
     except NotYaml:
         return f"its {KUEUE_CONFIG_KEY} is not YAML"
-    if not isinstance(config, Mapping):
-        return f"it has no {KUEUE_CONFIG_KEY}"
+    return config if isinstance(config, Mapping) else f"it has no {KUEUE_CONFIG_KEY}"
+
+
+def gates_of_config_map(config_map: Obj) -> dict[str, bool] | str:
+    """Return the gates that Kueue's ConfigMap sets, or what is wrong with it."""
+    config = parsed_config(config_map)
+    if isinstance(config, str):
+        return config
     gates = config.get("featureGates") or {}
     if not isinstance(gates, Mapping) or any(not isinstance(on, bool) for on in gates.values()):
         return "its featureGates are not names with true or false"

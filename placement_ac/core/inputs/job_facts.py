@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE, SECRET, Kind, Resource
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.inputs.rights import ExternalFramework, parse_external
+from placement_ac.core.inputs.rights import FRAMEWORKS, ExternalFramework, parse_external
 
 KINDS_MAX: Final = 16
 """So many kinds of jobs are looked for on a worker; Kueue has 18, and sends 16."""
@@ -90,6 +90,15 @@ class JobFacts:
     """Kind → the jobs there that no MultiKueue has sent."""
     missing: frozenset[NeededObject] = frozenset()
     """Those of the needed objects that are not there."""
+    integrations: frozenset[str] | None = None
+    """The kinds of jobs that Kueue starts there, by its names or as `Kind.version.group`; None: not known."""
+
+    def lacks_integration(self, kind: str) -> str:
+        """Return Kueue's name of the integration of a kind if it is off there; "": it is on, or not known."""
+        name = framework_of(kind)
+        if not name or self.integrations is None:
+            return ""
+        return name if self.integrations.isdisjoint((name, kind)) else ""
 
 
 NO_JOB_FACTS: Final = JobFacts()
@@ -145,6 +154,15 @@ def _objects(
             if len(before) + len(new) >= most and len(before) == len(asked):
                 break
     return frozenset(islice(chain(before, new), most))
+
+
+_BY_KIND: Final = {(one.group, name.rpartition("/")[2]): name for name, one in FRAMEWORKS.items()}
+
+
+def framework_of(kind: str) -> str:
+    """Return Kueue's name of the integration of a kind, whatever its version; "": Kueue has none."""
+    singular, _, rest = kind.partition(".")
+    return _BY_KIND.get((rest.partition(".")[2], singular.lower()), "")
 
 
 @lru_cache(maxsize=64)

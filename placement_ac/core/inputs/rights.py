@@ -69,10 +69,13 @@ class PolicyRule:
     resources: tuple[str, ...]
     """Plurals, or <plural>/<subresource>."""
     verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Of the objects; (): all."""
 
     def as_dict(self) -> dict[str, list[str]]:
         """Return the PolicyRule of rbac.authorization.k8s.io/v1."""
-        return {"apiGroups": [*self.groups], "resources": [*self.resources], "verbs": [*self.verbs]}
+        names = {"resourceNames": [*self.names]} if self.names else {}
+        return {"apiGroups": [*self.groups], "resources": [*self.resources], **names, "verbs": [*self.verbs]}
 
 
 class Right(NamedTuple):

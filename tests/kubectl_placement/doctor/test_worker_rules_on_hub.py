@@ -22,6 +22,7 @@ from tests.kubectl_placement.doctor.worker_pair import (
     Pair,
     needed,
 )
+from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.driver import CORE, NS
 
@@ -109,6 +110,8 @@ def namesake(*, quota: bool) -> Callable[[Pair], Any]:
     return change
 
 
+CONFIG = f"{CORE}/namespaces/{NS}/configmaps/{kueue.CONFIG}"
+ONLY_JOBS = "kind: Configuration\nintegrations: {frameworks: [batch/job]}\n"
 JOB = "/apis/batch/v1/namespaces/team/jobs/train"
 SAME_NAME = "it is another one of the same name"
 TOLERATION = {"key": "spot", "operator": "Exists"}
@@ -172,6 +175,17 @@ BREAKS = (
         "FAIL",
         "install the CRDs of jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset) on the worker",
         "kubectl get crd jobsets.jobset.x-k8s.io -o yaml | kubectl --context cluster2 create -f -",
+    ),
+    Break(
+        "its Kueue does not start a job kind",
+        lambda pair: pair.worker.ask("PATCH", CONFIG, {"data": {kueue.KEY: ONLY_JOBS}}, "merge"),
+        "worker-integrations",
+        "WARN",
+        "Kueue there does not start jobset.x-k8s.io/jobset: such a job that is sent there stays suspended",
+        "kubectl --context cluster2 edit configmap -n kueue-system kueue-manager-config"
+        "  # integrations: frameworks: jobset.x-k8s.io/jobset\n"
+        "kubectl --context cluster2 rollout restart -n kueue-system deployment/kueue-controller-manager",
+        fixed_by=Pair.set_up,
     ),
     *(
         Break(

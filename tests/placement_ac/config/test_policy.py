@@ -1,7 +1,8 @@
 """The rights on workers that follow from the settings."""
 
-from placement_ac.config.policy import worker_policy_rules, worker_requirements
+from placement_ac.config.policy import placement_policy, worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.inputs.rights import ASSUMED, DISPATCHER, RunningKueue
 
 KUEUE = RunningKueue(ASSUMED)
@@ -16,3 +17,20 @@ def test_our_dispatcher_gets_two_more_rights_and_no_worker_is_unfit_without_them
     assert DISPATCHER.rule.as_dict() not in without
     assert [rule for rule in without if rule not in with_it] == []
     assert worker_requirements(kueues, "v1beta2", KUEUE) == worker_requirements(ours, "v1beta2", KUEUE)
+
+
+def test_integrations_bring_the_right_to_read_one_configmap_and_are_no_object_of_a_job() -> None:
+    plain, looks = (Settings(dispatcher=True, preconditions=words) for words in ((), ("integrations",)))
+    without, with_it = (worker_policy_rules(one, KUEUE) for one in (plain, looks))
+    assert [rule for rule in with_it if rule not in without] == [
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": [KUEUE_CONFIG_MAP],
+            "verbs": ["get"],
+        }
+    ]
+    assert placement_policy(looks).preconditions == frozenset()
+    assert worker_policy_rules(looks.model_copy(update={"dispatcher": False}), KUEUE) == worker_policy_rules(
+        Settings(), KUEUE
+    )

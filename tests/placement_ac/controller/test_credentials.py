@@ -107,6 +107,22 @@ def test_the_worker_takes_the_token_for_the_granted_rights_and_not_for_one_more(
         assert worker.try_("GET", "/apis/kueue.x-k8s.io/v1beta2/workloads").status_code == 401
 
 
+def test_with_integrations_the_token_may_get_one_configmap_and_no_other(play: Play, admin: Driver) -> None:
+    stage = play("a")
+    stage.fleet.enable_integrations("a", "batch/job")
+    admin.check("p")
+    admin.multikueue_check("mk", "p")
+    admin.placement("p")
+    stage.select("a")
+    stage.start(dispatcher=True, preconditions=("integrations",))
+    stage.until_connected("a")
+    path = f"{CORE}/namespaces/{NS}/configmaps"
+    with Driver(stage.fleet.hubs["a"]) as worker:
+        worker.session.headers["Authorization"] = f"Bearer {stage.token_in_kubeconfig('a')}"
+        paths = (f"{path}/kueue-manager-config", f"{path}/another", path)
+        assert [worker.try_("GET", one).status_code for one in paths] == [200, 403, 403]
+
+
 def _may(worker: Driver, group: str, resource: str, subresource: str, verb: str) -> bool:
     wish = {"group": group, "resource": resource, "subresource": subresource, "verb": verb}
     body: Object = {

@@ -37,12 +37,17 @@ def worker(admin: Driver) -> Iterator[Driver]:
 
 
 def ask(
-    admin: Driver, needs: JobNeeds = WAITING, *, times: int = 1, timeout: float = 10.0
+    admin: Driver,
+    needs: JobNeeds = WAITING,
+    *,
+    times: int = 1,
+    timeout: float = 10.0,
+    kueue_namespace: str = "",
 ) -> list[WorkerFacts]:
     """The answers to so many questions, one after the other."""
 
     async def read(connector: WorkerConnector) -> list[WorkerFacts]:
-        reader = QueueReader(connector)
+        reader = QueueReader(connector, kueue_namespace=kueue_namespace)
         return [await reader.read(by_secret(), needs) for _ in range(times)]
 
     answers: list[WorkerFacts] = with_connector(admin, read, timeout=timeout)
@@ -155,3 +160,46 @@ def test_what_cannot_be_read_is_not_known(
 def test_a_slow_answer_takes_no_answer_about_the_queues_away(admin: Driver, worker: Driver) -> None:
     worker.hub.faults.add("GET", "batch/v1/jobs", delay=4.0)
     assert [facts.jobs for facts in ask(admin, timeout=2.0)] == [NAMES_UNKNOWN]
+
+
+CONFIG = "/api/v1/namespaces/kueue-system/configmaps"
+JOB_SETS = "kind: Configuration\nintegrations: {frameworks: [jobset.x-k8s.io/jobset]}"
+
+
+def integrations(admin: Driver, worker: Driver, text: str | None = JOB_SETS) -> list[frozenset[str] | None]:
+    """Those that two questions find, with this configuration of Kueue on the worker."""
+    worker.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "kueue-system"}})
+    if text is not None:
+        data = {"controller_manager_config.yaml": text}
+        worker.ask("POST", CONFIG, {"metadata": {"name": "kueue-manager-config"}, "data": data})
+    found = ask(admin, JobNeeds(), times=2, kueue_namespace="kueue-system")
+    return [facts.jobs.integrations for facts in found]
+
+
+def test_kueues_integrations_are_read_by_name_once_for_a_while(admin: Driver, worker: Driver) -> None:
+    assert integrations(admin, worker) == [frozenset({"jobset.x-k8s.io/jobset"})] * 2
+    reads = [(one.method, one.path) for one in asked(worker, CONFIG) if one.method == "GET"]
+    assert reads == [("GET", f"{CONFIG}/kueue-manager-config")]
+
+
+def test_without_the_setting_kueues_configuration_is_not_read(admin: Driver, worker: Driver) -> None:
+    assert [facts.jobs.integrations for facts in ask(admin)] == [None]
+    assert asked(worker, CONFIG) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param(None, {}, id="there is no such ConfigMap"),
+        pytest.param("integrations: [", {}, id="it is not YAML"),
+        pytest.param(JOB_SETS, {"status": 403, "body": {}}, id="no right to read it"),
+        pytest.param(JOB_SETS, {"status": 200, "body": {"data": "x" * 300_000}}, id="it is too large"),
+    ],
+)
+def test_integrations_that_cannot_be_read_are_not_known(
+    admin: Driver, worker: Driver, text: str | None, fault: dict[str, Any]
+) -> None:
+    if fault:
+        worker.hub.faults.add("GET", "kueue-manager-config", times=5, **fault)
+    assert integrations(admin, worker, text) == [None, None]
+    assert len([one for one in asked(worker, f"{CONFIG}/") if one.method == "GET"]) == 1, "once for a while"

@@ -1,8 +1,9 @@
 """
-Framework: only the clusters that serve the kind of the job.
+Framework: only the clusters that serve the kind of the job, and whose Kueue starts jobs of that kind.
 
-Reads the kind of the Workload's owner, and which kinds the worker serves. Abstains where that is not known.
-Whether the worker's Kueue has the integration of the kind cannot be read with Kueue's rights.
+Reads the kind of the Workload's owner, which kinds the worker serves, and with the setting
+`--preconditions integrations`, which integrations Kueue has there. Abstains where that is not known. Without
+the integration, Kueue there admits the copy of the Workload, and its job stays suspended for ever.
 """
 
 from placement_ac.core.api.objects import Workload
@@ -10,8 +11,12 @@ from placement_ac.core.dispatch.facts import Cluster
 
 
 def framework(job: Workload, cluster: Cluster) -> str | None:
-    """Refuse a cluster whose API server does not know the kind, in the version that the hub's Kueue sends."""
+    """Refuse a cluster whose API server does not know the kind, in the version that the hub's Kueue sends, or
+    whose Kueue does not have its integration.
+    """
     kind = job.job.kind
-    if cluster.jobs.served.get(kind, True):
-        return None
-    return f"served no {kind}: install its CRD and its controller there"
+    if not cluster.jobs.served.get(kind, True):
+        return f"served no {kind}: install its CRD and its controller there"
+    if name := cluster.jobs.lacks_integration(kind):
+        return f"had no integration {name}: add it to integrations.frameworks of Kueue's configuration there"
+    return None

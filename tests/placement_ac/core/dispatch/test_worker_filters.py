@@ -33,6 +33,33 @@ def test_framework(owner: tuple[str, str, str] | None, refused: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("owner", "integrations", "lacks"),
+    [
+        pytest.param(PYTORCH, {"batch/job"}, "kubeflow.org/pytorchjob", id="it is off"),
+        pytest.param(PYTORCH, {"kubeflow.org/pytorchjob"}, "", id="it is on"),
+        pytest.param(TRAIN, {"pod"}, "batch/job", id="that of Jobs is off"),
+        pytest.param(
+            ("apps/v1", "StatefulSet", "train"), {"pod"}, "statefulset", id="a name without a group"
+        ),
+        pytest.param(("v1", "Pod", "train"), {"batch/job"}, "pod", id="that of Pods is off"),
+        pytest.param(PYTORCH, {"PyTorchJob.v1.kubeflow.org"}, "", id="another controller starts the kind"),
+        pytest.param(
+            ("tekton.dev/v1", "PipelineRun", "train"), {"batch/job"}, "", id="Kueue has none of the kind"
+        ),
+        pytest.param(PYTORCH, None, "", id="it is not known"),
+        pytest.param(None, {"batch/job"}, "", id="a Workload without a job"),
+    ],
+)
+def test_framework_without_the_integration(
+    owner: tuple[str, str, str] | None, integrations: set[str] | None, lacks: str
+) -> None:
+    facts = JobFacts(integrations=None if integrations is None else frozenset(integrations))
+    reason = f"had no integration {lacks}: add it to integrations.frameworks of Kueue's configuration there"
+    answer = FILTERS["Framework"](job(owner=owner), cluster(jobs=facts))
+    assert answer == (reason if lacks else None)
+
+
+@pytest.mark.parametrize(
     ("owner", "taken", "refused"),
     [
         pytest.param(TRAIN, ("default", "train"), True, id="the same name"),

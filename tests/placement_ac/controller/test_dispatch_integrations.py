@@ -1,0 +1,54 @@
+"""A worker whose Kueue does not start the kind of a job: it admits the copy, and the job never runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.placement_ac.controller.test_dispatch import entry
+from tests.support import commands
+from tests.support.driver import Controllers, Driver
+from tests.support.jobs import dispatched, soon
+
+GPU = "nvidia.com/gpu"
+QUOTAS = {name: {"default": {GPU: "8"}} for name in ("a", "b")}
+WHY = "had no integration batch/job: add it to integrations.frameworks of Kueue's configuration there"
+
+
+@pytest.mark.parametrize(
+    ("preconditions", "runs_on", "placed_on"),
+    [
+        pytest.param(("integrations",), ["b"], "p-b", id="with the setting, it runs on another cluster"),
+        pytest.param((), [], "p-a", id="without it, it is placed there and does not run"),
+    ],
+)
+def test_a_job_and_a_cluster_without_its_integration(
+    admin: Driver,
+    controllers: Controllers,
+    preconditions: tuple[str, ...],
+    runs_on: list[str],
+    placed_on: str,
+) -> None:
+    settings = {"preconditions": preconditions}
+    with dispatched(admin, controllers, ["a", "b"], quotas=QUOTAS, controller=settings) as stage:
+        stage.fleet.enable_integrations("a", "jobset.x-k8s.io/jobset")
+        stage.submit("train", requests={GPU: "1"})
+        soon(lambda: stage.placed("train"), placed_on)
+        soon(lambda: stage.fleet.counter.running("train"), runs_on)
+
+
+def test_a_job_that_no_cluster_starts_says_why(
+    admin: Driver, controllers: Controllers, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("dispatcher: true\npreconditions: [integrations]\n")
+    settings = {"preconditions": ("integrations",)}
+    quotas = {"a": QUOTAS["a"]}
+    with dispatched(admin, controllers, ["a"], quotas=quotas, controller=settings) as stage:
+        stage.fleet.enable_integrations("a", "pod")
+        stage.submit("train", requests={GPU: "1"})
+        soon(lambda: entry(stage, "train")[1], f"NoClusterFits: 0/1 clusters fit: 1 {WHY} (Framework)")
+        hub = f"--kubeconfig={controllers.kubeconfig}", f"--config={file}"
+        done = commands.run("explain", "workload", "train", "--workers", "-o", "json", *hub)
+        [cluster] = json.loads(done.stdout)["workload"]["placements"][0]["clusters"]
+        assert (cluster["cluster"], cluster["filter"], cluster["reason"]) == ("a", "Framework", WHY)
