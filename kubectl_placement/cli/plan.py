@@ -198,7 +198,7 @@ def _for_people(answer: PlanReport) -> Iterator[RenderableType]:
     for one in answer.unknown:
         yield safe_text(f"Placement {one.namespace}/{one.name}: unknown: {one.why}", "bold yellow")
     for entry in answer.entries:
-        yield from _of_placement(entry)
+        yield from _of_placement(entry, answer.after.settings.placement_namespace)
     yield from map(safe_text, chain.from_iterable(map(_of_setup, answer.setups)))
     yield from map(safe_text, chain.from_iterable(map(_of_quota, answer.quota)))
     yield from map(safe_text, chain.from_iterable(map(_of_job, answer.jobs)))
@@ -248,13 +248,18 @@ def _of_job(job: NewJob) -> Iterator[str]:
         yield f"{title}: no preview is possible: {job.problem}"
     for choice in job.placements:
         path = f"queue {job.queue}, ClusterQueue {job.cluster_queue}, Placement {choice.placement}"
-        yield f"{title} goes to {placed_text(choice)} ({path})"
+        goes = " goes to" if choice.dispatcher else ":"
+        yield f"{title}{goes} {placed_text(choice)} ({path})"
     yield from (f"  note: {note}" for note in job.notes)
 
 
-def _of_placement(entry: PlannedPlacement) -> Iterator[RenderableType]:
+def _of_placement(entry: PlannedPlacement, used: Sequence[str]) -> Iterator[RenderableType]:
+    """Yield the plan of a Placement; `used`: the namespaces of those that AdmissionChecks may name."""
     plan = entry.plan
-    what = "Kueue's list" if entry.listed else "decisions, best first (no AdmissionCheck names it)"
+    why = "no AdmissionCheck names it"
+    if plan.namespace not in used:
+        why = f"AdmissionChecks name those in namespace {joined(used, ' or ')}"
+    what = "Kueue's list" if entry.listed else f"decisions, best first ({why})"
     title = f"Placement {plan.namespace}/{plan.name}: {what}: {', '.join(plan.order) or 'empty'}"
     yield safe_text(title, "bold")
     for cluster in plan.added:

@@ -7,10 +7,13 @@ Pure.
 import json
 import shlex
 from collections.abc import Collection, Iterator
+from itertools import count
 from typing import Final
 
 from kubectl_placement.doctor.commands import HUB, manifest
+from kubectl_placement.doctor.deletion import unlist
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
+from kubectl_placement.doctor.namespace_selectors import selects_none
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.status.queues import inactive_reason
@@ -51,7 +54,7 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
         name = check.meta.name
         if not check.placement:
             placements = sorted({name_of(obj) for obj in setup.dump.of(PLACEMENT)})
-            fix = _set_parameters(check, PLACEMENT, [name] if name in placements else [], placements)
+            fix = _set_parameters(check, PLACEMENT, _meant(check, placements), placements)
             yield fail(f"AdmissionCheck {name}: {parameters_problem(check)}", fix, label(name))
         elif setup.view.placement(check.placement) is None:
             spaces = setup.settings.placement_namespace
@@ -68,8 +71,28 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
             words = f"{ANNOTATION_PLACEMENT_NAMESPACE}={home}"
             fix = HUB.run("annotate", "admissioncheck", name, words, "--overwrite")
             yield fail(f"AdmissionCheck {name}: {refused.message}", fix, label(name))
+    yield from _of_other_controllers(setup)
     names = [check.meta.name for check in setup.view.our_checks]
     yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
+
+
+def _of_other_controllers(setup: HubSetup) -> Iterator[Finding]:
+    """Yield checks that name a Placement, but not our controller: a typo, as a rule."""
+    taken = {check.meta.name for check in setup.view.checks}
+    for check in setup.view.checks:
+        if check.ours or check.multikueue or not (placement := check.names(PLACEMENT)):
+            continue  # `multikueue-checks` is about Kueue's
+        name = next(free for n in count(2) if (free := f"{check.meta.name}-{n}") not in taken)
+        queues = [obj for obj in setup.dump.of(CLUSTER_QUEUE) if check.meta.name in checks_listed(obj)]
+        steps = [_create_check(setup, name, OUR_CONTROLLER, PLACEMENT, placement)]
+        for queue in queues:
+            steps += (_list_check(queue, name), unlist(queue, check.meta.name))
+        yield warn(
+            f"AdmissionCheck {check.meta.name} names Placement {placement}, but placement-ac does not answer "
+            f"it: spec.controllerName is {check.controller!r}, not {OUR_CONTROLLER!r}, and cannot be changed",
+            "\n".join((*steps, HUB.run("delete", "admissioncheck", check.meta.name))),
+            label(check.meta.name),
+        )
 
 
 @hub_rule(
@@ -137,11 +160,17 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
     existing = sorted(name_of(config) for config in setup.dump.of(MULTIKUEUE_CONFIG))
     ours = list(setup.checks_by_placement)
     for check in checks:
-        if check.config not in (*existing, *ours):
+        meant = _meant(check, (*existing, *ours)) or _placements_beside(setup, check)
+        fix = _set_parameters(check, MULTIKUEUE_CONFIG, meant, ours or existing)
+        if not check.config:
+            problem = parameters_problem(check, MULTIKUEUE_CONFIG)
+            message = f"AdmissionCheck {check.meta.name} names no MultiKueueConfig: {problem}"
+            yield fail(message, fix, label(check.meta.name))
+        elif check.config not in (*existing, *ours):
             yield fail(
-                f"AdmissionCheck {check.meta.name} names MultiKueueConfig {check.config or '(none)'}, which "
+                f"AdmissionCheck {check.meta.name} names MultiKueueConfig {check.config}, which "
                 "does not exist: no check of ours names a Placement of that name",
-                _set_parameters(check, MULTIKUEUE_CONFIG, _placements_beside(setup, check), ours or existing),
+                fix,
                 label(check.meta.name),
             )
     names = joined(check.meta.name for check in checks)
@@ -264,7 +293,7 @@ def _add_multikueue_check(setup: HubSetup, queue: Object, placement: str) -> str
 
 @hub_rule(
     "cluster-queues",
-    "the ClusterQueues that list these checks are active",
+    "the ClusterQueues that list these checks are active, and have a namespaceSelector",
     "kubectl describe clusterqueue QUEUE",
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -282,6 +311,8 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
             about = f"ClusterQueue {name}"
             message = f"{about} admits nothing: {inactive_reason(active)}"
             yield fail(message, fix, about, _causes_of_inactivity(queue, active.reason))
+        if closed := selects_none(HUB, queue):
+            yield closed
     names = joined(map(name_of, queues))
     yield ok(f"ClusterQueue {names} admits jobs" if names else "no ClusterQueue lists our checks")
 
@@ -309,6 +340,12 @@ def _placements_beside(setup: HubSetup, sender: Check) -> list[str]:
 def _name_another(check: Check, near: list[str]) -> str:
     """Return the command with which the admin names another Placement, or that shows all."""
     return _set_parameters(check, PLACEMENT, [], near) if near else f"kubectl get {PLACEMENT} -A"
+
+
+def _meant(check: Check, existing: Collection[str]) -> list[str]:
+    """Return what a check means, if it exists: the name in its parameters, or else its own."""
+    names = (check.parameters.name if check.parameters else "", check.meta.name)
+    return next(([name] for name in names if name in existing), [])
 
 
 def _set_parameters(check: Check, kind: Kind, meant: list[str], choice: list[str]) -> str:

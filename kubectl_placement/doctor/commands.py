@@ -56,10 +56,11 @@ class Kubectl:
         """Return the command that applies these objects."""
         return self.apply_text(as_yaml(*objects))
 
-    def patch(self, kind: str, name: str, spec: Mapping[str, Any]) -> str:
+    def patch(self, kind: str, name: str, spec: Mapping[str, Any], namespace: str = "") -> str:
         """Return the command that sets fields of an existing object and keeps the others."""
         merged = json.dumps({"spec": spec}, separators=(",", ":"))
-        return self.run("patch", kind, name, "--type=merge", "-p", merged)
+        where = ("-n", namespace) if namespace else ()
+        return self.run("patch", kind, name, *where, "--type=merge", "-p", merged)
 
     def install_kueue(self, release: KueueRelease | None = None) -> str:
         """Return the command that installs a release of Kueue: KUEUE_TO_INSTALL for None, or a broken one."""

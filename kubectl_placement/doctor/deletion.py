@@ -53,7 +53,7 @@ def _held(setup: HubSetup, check: Object) -> Finding:
         message += f": ClusterQueue {joined(map(name_of, queues))} still lists it"
         effects = dict.fromkeys(filter(None, (_effect(setup, queue, name) for queue in queues)))
         message += "".join(f"; {effect}" for effect in effects)
-        return warn(message, "\n".join(_unlist(queue, name) for queue in queues), about)
+        return warn(message, "\n".join(unlist(queue, name) for queue in queues), about)
     causes = (Cause("kueue-deployment"),) if FINALIZER_IN_USE in finalizers else ()
     if ADDON_FINALIZER in finalizers:
         causes = (Cause("kueue-addon-objects"),)
@@ -69,7 +69,7 @@ def _effect(setup: HubSetup, queue: Object, name: str) -> str:
     return "" if name in senders or setup.settings.dispatcher else MAY_RUN_TWICE
 
 
-def _unlist(queue: Object, check: str) -> str:
+def unlist(queue: Object, check: str) -> str:
     """Return the command that takes a check off a ClusterQueue; it fails if the list has changed."""
     patch = json.dumps([*_removals(queue, check)], separators=(",", ":"))
     return f"kubectl patch clusterqueue {shlex.quote(name_of(queue))} --type=json -p {shlex.quote(patch)}"

@@ -244,13 +244,16 @@ class InspectedWorker:
     @cached_property
     def in_use(self) -> Mapping[str, ExpectedQueue]:
         """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
-        queues = self.objects[LOCAL_QUEUE]
         table: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
-            name = get_str(queues.get(wanted.key), "spec", "clusterQueue")
+            name = self.cluster_queue_of(wanted)
             if is_dns_name(name) and (name not in table or (wanted.flavor and not table[name].flavor)):
                 table[name] = wanted
         return table
+
+    def cluster_queue_of(self, wanted: ExpectedQueue) -> str:
+        """Return the ClusterQueue that the worker's LocalQueue names."""
+        return get_str(self.objects[LOCAL_QUEUE].get(wanted.key), "spec", "clusterQueue")
 
     def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
         """Yield the ClusterQueues in use that exist."""

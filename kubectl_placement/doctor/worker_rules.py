@@ -14,6 +14,7 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
+from kubectl_placement.doctor.namespace_selectors import leaves_out, selects_none
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
@@ -28,6 +29,7 @@ from kubectl_placement.doctor.worker_inspection import (
 )
 from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
+from kubectl_placement.status.queues import STOP_POLICIES
 from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -43,7 +45,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.decode import active_of
-from placement_ac.core.api.fields import get_dict, labels_of
+from placement_ac.core.api.fields import get_dict, get_str, labels_of
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.api.text import joined
@@ -250,7 +252,7 @@ def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"namespaces {joined(expected) or '(none needed)'}")
 
 
-@worker_rule("worker-queues", "the hub's LocalQueues exist", _APPLY, LOCAL_QUEUE)
+@worker_rule("worker-queues", "the hub's LocalQueues exist and are not stopped", _APPLY, LOCAL_QUEUE)
 def queues(worker: InspectedWorker) -> Iterator[Finding]:
     expected = worker.target.queues
     reachable = (queue for queue in expected if worker.has_namespace(queue.namespace))
@@ -260,6 +262,12 @@ def queues(worker: InspectedWorker) -> Iterator[Finding]:
             "run there",
             worker.kubectl.apply(*(_local_queue(worker, queue) for queue in missing)),
         )
+    for wanted in expected:
+        if get_str(worker.objects[LOCAL_QUEUE].get(wanted.key), "spec", "stopPolicy") in STOP_POLICIES:
+            yield fail(
+                f"LocalQueue {wanted.label} is stopped: its jobs cannot run there",
+                worker.kubectl.patch("localqueue", wanted.name, {"stopPolicy": "None"}, wanted.namespace),
+            )
     yield ok(f"LocalQueues {joined(queue.label for queue in expected) or '(none needed)'}")
 
 
@@ -270,7 +278,10 @@ def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
 
 
 @worker_rule(
-    "worker-cluster-queues", "their ClusterQueues exist and are active", _APPLY, LOCAL_QUEUE, CLUSTER_QUEUE
+    "worker-cluster-queues",
+    "their ClusterQueues exist, are active, and admit jobs of their namespaces",
+    _APPLY,
+    *(LOCAL_QUEUE, CLUSTER_QUEUE),
 )
 def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
     for name, wanted in worker.in_use.items():
@@ -284,6 +295,8 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
             )
     for name, queue, _ in worker.cluster_queues():
         yield from _inactive(worker, name, queue)
+        if closed := _closed_to_namespaces(worker, name, queue):
+            yield closed
     yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
@@ -300,6 +313,14 @@ def _inactive(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Fin
     else:
         reason = f" ({condition.reason})" if _REASON.fullmatch(condition.reason) else ""
         yield fail(f"ClusterQueue {name} is not active{reason}", describe)
+
+
+def _closed_to_namespaces(worker: InspectedWorker, name: str, queue: Object) -> Finding | None:
+    """Return that a ClusterQueue admits no jobs of namespaces whose LocalQueues use it."""
+    users = (wanted for wanted in worker.target.queues if worker.cluster_queue_of(wanted) == name)
+    there, spaces = worker.objects[NAMESPACE], sorted({wanted.namespace for wanted in users})
+    known = {space: there["", space] for space in spaces if ("", space) in there}
+    return selects_none(worker.kubectl, queue) or leaves_out(worker.kubectl, queue, known)
 
 
 def _lacks(worker: InspectedWorker, queue: Object) -> bool:

@@ -18,6 +18,7 @@ from kubectl_placement.scheduling.tolerations import TaintContext, taint_context
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus, ClusterRow
 from placement_ac.core.api.constants import CLUSTER_SET, MANAGED_CLUSTER, Kind
+from placement_ac.core.api.decode import placement as decode_placement
 from placement_ac.core.api.fields import Obj, key_of
 from placement_ac.core.api.objects import Check
 from placement_ac.core.decisions import SOURCE
@@ -144,7 +145,9 @@ class PlacementView:
             for entry in decision.decided or ():
                 selections.setdefault(entry.cluster_name, (label, entry.score))
         written = any(decision.decided is not None or decision.problem for decision in there)
-        return selections if written else None
+        # OCM gives a new decision without clusters no status: the Placement's says that none is selected.
+        none_is_selected = not selections and decode_placement(self.placement).selected == 0
+        return selections if written or none_is_selected else None
 
     def predicts_selection(self, cluster: str) -> bool | None:
         """Whether OCM would select the cluster; None: unknown, or another source decides."""

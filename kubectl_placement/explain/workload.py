@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from kubectl_placement.explain.subject import owner_names
-from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.expected_start import StartReport, start_report
@@ -94,6 +94,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         placed_on=job.cluster,
         placements=placements,
         notes=(
+            *_without_quota(raw, job),
             *_notes(job, placements, path.problem),
             *_failures(view, raw, job),
             *notes,
@@ -102,6 +103,13 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         ),
         expected_start=start_report(view, raw) if job.check_states else None,
     )
+
+
+def _without_quota(raw: Object, job: Workload) -> Iterator[str]:
+    """Yield why Kueue gives it no quota on the hub, in Kueue's words."""
+    message = get_str(condition_of(raw, "QuotaReserved"), "message")
+    if message and not (job.has_quota or job.finished):
+        yield f"Kueue gives it no quota on the hub: {message}"
 
 
 def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.kind_names import names_of_kind
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import LABEL_QUEUE, WORKLOAD
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.fields import Obj, get_list, get_str, key_of
 from placement_ac.core.api.text import did_you_mean, enumeration
@@ -52,7 +52,8 @@ class JobId(NamedTuple):
 def find_workloads(workloads: Iterable[Object], words: Sequence[str], namespace: str) -> Object:
     """Return the Workload of the job that the words name, in `namespace` ("": in any).
 
-    If a job had several: the unfinished one, else the newest. A bare NAME is that of a job, else of a
+    If a job had several: the unfinished one, else the newest; of an elastic job that grows, the slice that
+    runs, until the one that replaces it does. A bare NAME is that of a job, else of a
     Workload. Raises SubjectNotFound, with what to type if the name is ambiguous.
     """
     there = [workload for workload in workloads if namespace in ("", key_of(workload)[0])]
@@ -76,6 +77,8 @@ def find_workloads(workloads: Iterable[Object], words: Sequence[str], namespace:
     return max(found, key=_rank)
 
 
+_NO_WORKLOAD: Final = f"; does it have the label {LABEL_QUEUE}?"
+"""Without it, Kueue makes no Workload of a job."""
 _WORKLOAD_VERSION: Final = WORKLOAD.at(WORKLOAD.versions[0]).api_version
 
 
@@ -110,9 +113,11 @@ def _split(words: Sequence[str]) -> tuple[str, str]:
     return (type_.lower(), name) if slash else ("", type_)
 
 
-def _rank(workload: Object) -> tuple[bool, str]:
-    finished = condition_of(workload, "Finished").get("status") == "True"
-    return not finished, get_str(workload, "metadata", "creationTimestamp")
+def _rank(workload: Object) -> tuple[bool, bool, str]:
+    finished, admitted = (
+        condition_of(workload, kind).get("status") == "True" for kind in ("Finished", "Admitted")
+    )
+    return not finished, admitted and not finished, get_str(workload, "metadata", "creationTimestamp")
 
 
 def _ambiguous(name: str, jobs: Sequence[JobId]) -> str:
@@ -133,10 +138,11 @@ def _not_found(there: Sequence[Object], type_: str, name: str, namespace: str) -
     where = f" in namespace {namespace}" if namespace else ""
     if not type_:
         names = {job.name for job in jobs} | {key_of(workload)[1] for workload in there}
-        return SubjectNotFound(f'no job "{name}" found{where}{did_you_mean(name, names)}')
+        return SubjectNotFound(f'no job "{name}" found{where}{did_you_mean(name, names) or _NO_WORKLOAD}')
     if type_ in WORKLOAD_TYPES:
         names = {key_of(workload)[1] for workload in there}
     else:
         names = {job.name for job in jobs if type_ in type_names(job)}
     meant = did_you_mean(name, names) if type_ in types else did_you_mean(type_, types)
+    meant = meant or ("" if type_ in WORKLOAD_TYPES else _NO_WORKLOAD)
     return SubjectNotFound(f'no Workload of {type_} "{name}" found{where}{meant}')

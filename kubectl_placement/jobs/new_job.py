@@ -14,7 +14,7 @@ from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
-from kubectl_placement.jobs.podsets import admission, job_podset, not_covered
+from kubectl_placement.jobs.podsets import admission, job_podset, not_covered, not_on_hub
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import (
     WorkloadsByWorker,
@@ -23,10 +23,12 @@ from kubectl_placement.jobs.worker_quota import (
     workers_to_ask,
 )
 from placement_ac.core.api.constants import (
+    JOB,
     KUEUE_VERSIONS,
     LABEL_MAX_SECONDS,
     LABEL_QUEUE,
     LOCAL_QUEUE,
+    MULTIKUEUE_CONTROLLER,
     PENDING,
     READY,
     WORKLOAD,
@@ -40,6 +42,8 @@ from placement_ac.core.dispatch.ignored import ignored
 DEFAULT_QUEUE: Final = "default"
 """The LocalQueue of jobs without the label, if their namespace has it (Kueue: LocalQueueDefaulting)."""
 DEFAULT_NAMESPACE: Final = "default"
+MANAGED_BY_KUEUE: Final = ("", MULTIKUEUE_CONTROLLER, "kubernetes.io/job-controller")
+"""The values of a Job's `managedBy` with which MultiKueue sends it (Kueue: `IsJobManagedByKueue`)."""
 _INTEGER: Final = re.compile(r"\+?[0-9]{1,10}")
 
 
@@ -83,6 +87,8 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *_unknown(view),
             *not_covered(view, job.path.cluster_queue, job.spec),
             *_notes(manifest),
+            *_managed_by(manifest),
+            *(not_on_hub(view, submitted[1]) if submitted else ()),
             *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
             *(
@@ -136,6 +142,12 @@ def _notes(job: Object) -> Iterator[str]:
     for name in JOB_ANNOTATIONS:
         if name in annotations:
             yield f"move the annotation {name} to the Pod template: Kueue does not copy it from the Job"
+
+
+def _managed_by(job: Object) -> Iterator[str]:
+    """Yield a note on a Job that is another controller's: Kueue's webhook sets the field for the others."""
+    if job["kind"] == JOB.kind and get_str(job, "spec", "managedBy") not in MANAGED_BY_KUEUE:
+        yield f"set spec.managedBy to {MULTIKUEUE_CONTROLLER}, or remove it: else Kueue rejects the Job"
 
 
 def _workload_spec(view: HubView, job: Object, namespace: str) -> Object:

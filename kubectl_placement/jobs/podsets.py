@@ -11,11 +11,17 @@ from typing import Any, Final
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
-from placement_ac.core.api.constants import CLUSTER_QUEUE
+from kubectl_placement.status.queues import inactive_reason
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import joined
+from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.filters.capacity import capacity
+from placement_ac.core.inputs.queue_facts import worker_facts
 
 MIN_PARALLELISM: Final = "kueue.x-k8s.io/job-min-parallelism"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,10}")
@@ -62,6 +68,22 @@ def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
                 f"ClusterQueue {queue} does not cover {joined(missing)}: the job gets quota only if Kueue's "
                 "configuration excludes it"
             )
+
+
+def not_on_hub(view: HubView, job: Workload) -> Iterator[str]:
+    """Yield why the hub's ClusterQueue gives a job no quota, so that it is sent nowhere."""
+    facts = worker_facts(view.dump.of(LOCAL_QUEUE), view.dump.of(CLUSTER_QUEUE)).known or {}
+    if not (queue := facts.get(queue_of(job))):
+        return
+    name = f"ClusterQueue {queue.cluster_queue} on the hub"
+    if refusal := capacity(job, Cluster("", "", queue_facts=facts)):
+        yield f"{name} {refusal}: the job never gets quota there, so it is sent nowhere"
+    elif queue.closed:
+        yield f"set spec.namespaceSelector of {name}: without it, it admits no job"
+    elif not queue.active:
+        why = inactive_reason(active_of(view.dump.find(CLUSTER_QUEUE, queue.cluster_queue) or {}))
+        problem = f"{name} admits nothing: {why}" if why else f"{name}, or its LocalQueue, is on hold"
+        yield f"{problem}: until that ends, the job is sent nowhere"
 
 
 def _covered(view: HubView, queue: str) -> frozenset[str]:

@@ -33,19 +33,23 @@ from kubectl_placement.plan.reschedule import (
 from kubectl_placement.plan.unknown_fields import spec_defaults, unknown_fields
 from kubectl_placement.plan.worker_setups import as_reported, setup_report
 from kubectl_placement.status.queues import workload_rows
+from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
     CLUSTER_PROFILE,
+    CLUSTER_QUEUE,
     LABEL_MANAGED_BY,
     MANAGED_BY,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
     PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of
+from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, get_value, key_of
 from placement_ac.core.api.text import enumeration
 from placement_ac.core.inputs.state import Plan
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -56,6 +60,10 @@ OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and 
 UNCHECKED: Final = "whether the API server takes {} is unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
     "do not apply {}: the controller writes it, and will restore it or report NameTaken"
+)
+NOT_OURS: Final = f"set spec.controllerName of {{}} to {OUR_CONTROLLER}: placement-ac answers no other one"
+SELECTS_NONE: Final = (
+    "set spec.namespaceSelector of {}: without it, it selects no namespace and admits no job"
 )
 
 
@@ -166,6 +174,16 @@ def _warnings(
             yield OVERWRITTEN_BY_OCM.format(one)
         if one.kind in (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER) and _is_ours(after, one):
             yield WRITTEN_BY_CONTROLLER.format(one)
+        if one.verb != "none" and one.after:
+            yield from _useless(one, one.after)
+
+
+def _useless(change: ManifestChange, obj: Object) -> Iterator[str]:
+    """Yield why an object that the API server takes has no effect."""
+    if change.kind == ADMISSION_CHECK and (new := decode.check(obj)).names(PLACEMENT) and not new.ours:
+        yield NOT_OURS.format(change)
+    if change.kind == CLUSTER_QUEUE and get_value(obj, "spec", "namespaceSelector") is None:
+        yield SELECTS_NONE.format(change)
 
 
 def _is_ours(view: HubView, change: ManifestChange) -> bool:

@@ -102,6 +102,11 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
                 for prioritizer in ranking.scored
                 for name in prioritizer.expired
             ),
+            *(
+                f"{prioritizer.name}: no cluster has this score, so it counts 0 for all"
+                for prioritizer in ranking.scored
+                if prioritizer.missing and ranking.ranked
+            ),
             *costly_expressions(placement, fleet),
         ),
         reschedule_at=tolerated_until(placement, fleet, now),

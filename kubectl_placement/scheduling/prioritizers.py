@@ -44,12 +44,16 @@ class Prioritizer:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The scores of one prioritizer, without its weight; `expired`: clusters whose score has expired."""
+    """The scores of one prioritizer, without its weight; `expired`: clusters whose score has expired.
+
+    `missing`: whether no cluster has the score of the add-on.
+    """
 
     name: str
     weight: int
     scores: Mapping[str, int]
     expired: tuple[str, ...] = ()
+    missing: bool = False
 
 
 def prioritizers_for(placement: Obj) -> list[Prioritizer]:
@@ -95,8 +99,11 @@ def _addon(coordinate: Obj, weight: int) -> Prioritizer:
 def run_prioritizer(prioritizer: Prioritizer, view: PrioritizerInput) -> Scored:
     """Return its scores."""
     name, addon = prioritizer.name, prioritizer.addon
-    scores, expired = addon_scores(addon, view) if addon else (BUILT_IN[name](view), ())
-    return Scored(name, prioritizer.weight, scores, expired)
+    if addon is None:
+        return Scored(name, prioritizer.weight, BUILT_IN[name](view))
+    found, expired = addon_scores(addon, view)
+    scores = {cluster: found.get(cluster, 0) for cluster in view.clusters}
+    return Scored(name, prioritizer.weight, scores, expired, missing=not found and not expired)
 
 
 def balance(view: PrioritizerInput) -> dict[str, int]:
@@ -145,9 +152,9 @@ def _amount(cluster: Obj, resource: str) -> float | None:
 
 
 def addon_scores(addon: tuple[str, str], view: PrioritizerInput) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Return the scores of an add-on and the clusters whose `validUntil` has passed, which count 0."""
+    """Return the scores that an add-on gives, and the clusters whose `validUntil` has passed."""
     resource, wanted = addon
-    scores = dict.fromkeys(view.clusters, 0)
+    scores: dict[str, int] = {}
     expired = []
     for name in view.clusters:
         obj = view.fleet.scores.get((name, resource), {})

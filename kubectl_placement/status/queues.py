@@ -18,6 +18,8 @@ from placement_ac.core.api.schemas import Condition
 
 GPU: Final = "/gpu"
 """The end of a resource's name, as in nvidia.com/gpu and amd.com/gpu."""
+STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
+"""Kueue: the values of `spec.stopPolicy` that stop a queue; the default is `None`."""
 
 
 @dataclass(frozen=True)

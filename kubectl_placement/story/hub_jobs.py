@@ -4,13 +4,14 @@ The jobs of a hub with what is asked about each: its queue, who answers its chec
 Pure. Answers are remembered, because thousands of jobs ask the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.status.queues import STOP_POLICIES
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -23,8 +24,6 @@ from placement_ac.core.api.fields import get_str, key_of
 from placement_ac.core.api.text import did_you_mean
 
 KUEUE: Final = "Kueue"
-STOP_POLICIES: Final = ("Hold", "HoldAndDrain")
-"""Kueue: the values of `spec.stopPolicy` that stop a queue; the default is `None`."""
 
 
 class QueueOfJob(NamedTuple):
@@ -70,6 +69,14 @@ class HubJobs:
 
     def is_multikueue(self, check: str) -> bool:
         return self.controllers.get(check, "").startswith(KUEUE)
+
+    def config_by_hand(self, checks: Iterable[str]) -> str:
+        """Return the MultiKueueConfig of these checks that our dispatcher leaves alone; "": there is none."""
+        if not self.view.settings.dispatcher:
+            return ""
+        ours = {check.placement for check in self.view.our_checks}
+        by_hand = {check.meta.name: check.config for check in self.view.checks if check.config not in ours}
+        return next((by_hand[name] for name in checks if by_hand.get(name)), "")
 
     def _queue_of(self, namespace: str, name: str) -> QueueOfJob:
         dump = self.view.dump

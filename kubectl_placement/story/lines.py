@@ -46,7 +46,8 @@ def job_lines(view: HubView, wanted: Wanted = ALL, namespace: str = "") -> tuple
     """Return the jobs that are wanted, by namespace, kind and name; `namespace` "": of all."""
     hub = HubJobs(view)
     raws = (raw for raw in view.dump.of(WORKLOAD) if namespace in ("", get_str(raw, "metadata", "namespace")))
-    lines = filter(wanted.includes, (job_line(OneJob(raw, hub)) for raw in raws))
+    jobs = (job for job in (OneJob(raw, hub) for raw in raws) if not job.is_replaced)
+    lines = filter(wanted.includes, map(job_line, jobs))
     return tuple(sorted(lines, key=lambda line: (line.namespace, line.kind, line.name, line.workload)))
 
 

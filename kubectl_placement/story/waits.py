@@ -13,7 +13,7 @@ from typing import Final
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
-from placement_ac.core.api.constants import NO_CLUSTER_FITS, READY, RETRY, WAITS_FOR
+from placement_ac.core.api.constants import NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
 from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import enumeration
 
@@ -21,8 +21,12 @@ RESET: Final = "Reset to Pending"
 """Kueue: the beginning of an entry's message after an eviction; it says nothing new."""
 NEVER_FITS: Final = "maximum capacity"
 """Kueue: part of its message about a job that asks for more than the whole queue has."""
+OTHER_NAMESPACE: Final = "namespace doesn't match"
+"""Kueue: part of its message about a job whose namespace the ClusterQueue does not select."""
 FAILURES: Final = ("OutOfSync", "OwnerNotFound", "AdmissionChecksRejected")
 """Kueue: reasons of the condition Finished of a job that has not succeeded, beside those with `Fail`."""
+REPLACED: Final = "WorkloadSliceReplaced"
+"""Kueue: the reason of the condition Finished of a slice of an elastic job that goes on in another one."""
 NOTHING_TO_WAIT_FOR: Final = Wait()
 
 
@@ -78,6 +82,11 @@ class OneJob:
         admitted = get_str(self.raw, "status", "admission", "clusterQueue")
         return admitted or self.hub.queue_of(self.key[0], self.queue).cluster_queue
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether it is a slice of an elastic job in whose place another Workload runs now."""
+        return get_str(self.condition("Finished"), "reason") == REPLACED
+
     @cached_property
     def state(self) -> JobState:
         if self.has("Finished"):
@@ -106,14 +115,20 @@ def is_stopped(job: OneJob) -> Wait | None:
     if job.state != JobState.STOPPED:
         return None
     namespace, name = job.key
-    why = (
-        f": {job.message('Evicted')}"
-        if get_str(job.condition("Evicted"), "reason").startswith("Deact")
-        else ""
-    )
+    evicted = get_str(job.condition("Evicted"), "reason").startswith("Deact")
+    why = _rejection(job) or (job.message("Evicted") if evicted else "")
     patch = """--type merge -p '{"spec":{"active":true}}'"""
     fix = f"to start it again: kubectl patch workloads.kueue.x-k8s.io {name} -n {namespace} {patch}"
-    return Wait(f"somebody to start it again{why}", fix)
+    return Wait(": ".join(filter(None, ("somebody to start it again", why))), fix)
+
+
+def _rejection(job: OneJob) -> str:
+    """Return which check has rejected the job, and why: Kueue then stops it; "": none has."""
+    for entry in job.entries:
+        check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
+        if state == REJECTED:
+            return f"check {check}{_answered_by(job, check)} has rejected it{message and f': {message}'}"
+    return ""
 
 
 def leaves(job: OneJob) -> Wait | None:
@@ -122,6 +137,8 @@ def leaves(job: OneJob) -> Wait | None:
         return None
     if job.has("Evicted"):
         return Wait(f"Kueue to end its eviction: {job.message('Evicted')}")
+    if rejection := _rejection(job):
+        return Wait(f"Kueue to stop it: {rejection}")
     for entry in job.entries:
         check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
         if state == RETRY:
@@ -163,6 +180,8 @@ def has_no_quota(job: OneJob) -> Wait | None:
     if not message:
         return Wait(f"its turn in {where}")
     fix = "ask for less, or ask an admin for more quota: it never fits" if NEVER_FITS in message else ""
+    if OTHER_NAMESPACE in message:
+        fix = f"ask an admin to select namespace {job.key[0]} in spec.namespaceSelector of {where}"
     return Wait(f"quota in {where}: {message}", fix)
 
 
@@ -183,8 +202,7 @@ def a_check_is_not_ready(job: OneJob) -> Wait | None:
 
 
 def _waits_for_check(job: OneJob, check: str, message: str) -> Wait:
-    who = job.hub.controllers.get(check, "")
-    by = f" ({who})" if who else ""
+    by = _answered_by(job, check)
     if message.startswith(NO_CLUSTER_FITS):
         fix = "change what the job asks for: `kubectl placement job` shows the reason of each cluster"
         return Wait(f"a cluster that fits it: {message.removeprefix(NO_CLUSTER_FITS).lstrip(': ')}", fix)
@@ -196,6 +214,12 @@ def _waits_for_check(job: OneJob, check: str, message: str) -> Wait:
         )
         return Wait(f"check {check}{by}", fix)
     return Wait(f"check {check}{by}: {message}")
+
+
+def _answered_by(job: OneJob, check: str) -> str:
+    """Return who answers a check, in brackets; "": it is not known."""
+    who = job.hub.controllers.get(check, "")
+    return f" ({who})" if who else ""
 
 
 def _is_unknown(job: OneJob, check: str) -> bool:
@@ -216,6 +240,9 @@ def waits_on_clusters(job: OneJob) -> Wait | None:
 def is_not_nominated(job: OneJob) -> Wait | None:
     if all(get_str(entry, "state") == READY for entry in job.entries):
         return Wait("Kueue to admit it")
+    if config := job.hub.config_by_hand(get_str(entry, "name") for entry in job.entries):
+        why = f"placement-ac nominates none for MultiKueueConfig {config}, which is not of a Placement"
+        return Wait(f"a cluster: {why}", "ask an admin to create a Placement and an AdmissionCheck for it")
     return Wait("a cluster: it is nominated to none yet")
 
 

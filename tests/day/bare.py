@@ -156,7 +156,11 @@ class BareFleet:
         checks = [{"name": check} for name in PLACEMENTS for check in checks_of(name)]
         quota = [{"name": GPU, "nominalQuota": str(HUB_QUOTA)}]
         group = {"coveredResources": [GPU], "flavors": [{"name": FLAVOR, "resources": quota}]}
-        spec = {"admissionChecksStrategy": {"admissionChecks": checks}, "resourceGroups": [group]}
+        spec = {
+            "namespaceSelector": {},
+            "admissionChecksStrategy": {"admissionChecks": checks},
+            "resourceGroups": [group],
+        }
         self._hub.put(an(constants.RESOURCE_FLAVOR, FLAVOR, spec={}))
         self._hub.put(an(constants.CLUSTER_QUEUE, QUEUE, spec=spec))
         for name in QUEUES:

@@ -71,7 +71,7 @@ class MovingFleet:
         """Create the queues on the hub: scores count those that use the checks of a Placement."""
         for queue, placements in QUEUES.items():
             checks = [{"name": check} for name in placements for check in checks_of(name)]
-            spec = {"admissionChecksStrategy": {"admissionChecks": checks}}
+            spec = {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": checks}}
             self._hub.put(an(constants.CLUSTER_QUEUE, queue, spec=spec))
             local = an(constants.LOCAL_QUEUE, queue, spec={"clusterQueue": queue})
             local["metadata"]["namespace"] = NAMESPACE

@@ -126,7 +126,8 @@ def test_a_user_of_one_namespace_sees_its_jobs_alone(stage: JobStage) -> None:
             f"(check: kubectl auth can-i list workloads.kueue.x-k8s.io -n {OTHER})\n"
         )
     hidden = stage.run("logs", "secret-plan", "-n", TEAM)
-    assert hidden.stderr == f'Error: no job "secret-plan" found in namespace {TEAM}\n'
+    asked = "does it have the label kueue.x-k8s.io/queue-name?"
+    assert hidden.stderr == f'Error: no job "secret-plan" found in namespace {TEAM}; {asked}\n'
 
 
 def test_as_hub_needs_more_than_the_roles(stage: JobStage) -> None:

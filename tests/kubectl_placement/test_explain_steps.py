@@ -255,6 +255,10 @@ OCM_STEPS = {
             [*FLEET, placement(), constants.PLACEMENT_DECISION],
             "note: OCM has not decided yet; it will select this cluster",
         ),
+        "none decided on, by the Placement's status alone": Situation(
+            [a_set(), binding(), cluster("c", GPU), placement(selected=0), constants.PLACEMENT_DECISION],
+            "failed: OCM has not selected it",
+        ),
         "decided on": Situation(
             [*FLEET, placement(), decision(("c", 7))],
             "passed: OCM has selected it: it is in PlacementDecision kueue-system/p-decision-1 with score 7",

@@ -48,7 +48,9 @@ def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
             obj["status"] = {"conditions": [says]}
     local = an_queue("LocalQueue", "user-queue-demo2", {"clusterQueue": "cluster-queue-demo2"})
     strategy = {"admissionChecks": [{"name": name} for name in (P, MK)]}
-    cluster_queue = an_queue("ClusterQueue", "cluster-queue-demo2", {"admissionChecksStrategy": strategy})
+    cluster_queue = an_queue(
+        "ClusterQueue", "cluster-queue-demo2", {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
+    )
     ours = [check(P, P), multikueue_check(MK, P), placement(P, 3, namespace="kueue-system")]
     managed = [managed_cluster(name, labels={"accelerator": GPUS[name]}) for name in NAMES]
     decided = decision(*NAMES, of=P, namespace="kueue-system")

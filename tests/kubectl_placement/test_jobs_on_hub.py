@@ -114,6 +114,9 @@ def test_kueues_own_dispatcher_decides_without_ours(there: Stage, run: Run, tmp_
     assert "Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: a, b, c" in (
         run("explain", "workload", "named").stdout
     )
+    (tmp_path / "job.yaml").write_text(JOB.format(queue="gated", asks="", own=""))
+    planned = run("plan", "-f", str(tmp_path / "job.yaml")).stdout
+    assert "Job default/new-…: Kueue's dispatcher decides (--dispatcher is false)" in planned
 
 
 def test_a_workload_that_is_not_there(run: Run, there: Stage) -> None:

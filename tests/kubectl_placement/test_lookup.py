@@ -8,11 +8,17 @@ from tests.support.builders import Raw, an
 
 
 def of(
-    owner: str, kind: str = "batch/v1 Job", namespace: str = "team", finished: bool = False, created: int = 1
+    owner: str,
+    kind: str = "batch/v1 Job",
+    namespace: str = "team",
+    finished: bool = False,
+    created: int = 1,
+    admitted: bool = False,
 ) -> Raw:
     """The Workload `KIND-OWNER-CREATED` of a job."""
     api_version, kind = kind.split()
-    status = {"conditions": [{"type": "Finished", "status": str(finished)}]}
+    conditions = {"Finished": finished, "Admitted": admitted}
+    status = {"conditions": [{"type": name, "status": str(now)} for name, now in conditions.items()]}
     reference = {"apiVersion": api_version, "kind": kind, "name": owner, "uid": f"{kind}/{owner}"}
     return an(
         WORKLOAD,
@@ -34,6 +40,9 @@ WORKLOADS = [
     of("nightly", finished=True, created=2),
     of("again", finished=False, created=1),
     of("again", finished=True, created=2),
+    of("elastic", finished=True, admitted=True, created=1),
+    of("elastic", admitted=True, created=2),
+    of("elastic", created=3),
     of("serve", "leaderworkerset.x-k8s.io/v1 LeaderWorkerSet"),
     of("queue", "batch.volcano.sh/v1alpha1 Job"),
     of("queue"),
@@ -58,6 +67,7 @@ WORKLOADS = [
         pytest.param("job.batch/queue", "job-queue-1", id="one of two groups with a kind of that name"),
         pytest.param("nightly", "job-nightly-2", id="the newest Workload of a job whose last has finished"),
         pytest.param("again", "job-again-1", id="the Workload that has not finished"),
+        pytest.param("elastic", "job-elastic-2", id="the slice of an elastic job that runs while it grows"),
         pytest.param("workload/job-nightly-1", "job-nightly-1", id="a Workload"),
         pytest.param("wl job-eval-1", "job-eval-1", id="a Workload by the short name"),
         pytest.param("job-eval-1", "job-eval-1", id="a bare name that only a Workload has"),
@@ -104,7 +114,22 @@ def test_the_workload_of_a_job(words: str, expected: str) -> None:
             "use `job.batch.volcano.sh/queue` or `job.batch/queue`: queue is ambiguous",
             id="two groups with one kind",
         ),
-        pytest.param("eval", "other", 'no job "eval" found in namespace other', id="another namespace"),
+        pytest.param(
+            "eval",
+            "other",
+            'no job "eval" found in namespace other; does it have the label kueue.x-k8s.io/queue-name?',
+            id="another namespace",
+        ),
+        pytest.param(
+            "job/daily-report",
+            "team",
+            'no Workload of job "daily-report" found in namespace team; does it have the label '
+            "kueue.x-k8s.io/queue-name?",
+            id="a job without a Workload",
+        ),
+        pytest.param(
+            "workload/gone", "team", 'no Workload of workload "gone" found in namespace team', id="a Workload"
+        ),
     ],
 )
 def test_no_workload_is_found(words: str, namespace: str, expected: str) -> None:

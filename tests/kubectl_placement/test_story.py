@@ -19,6 +19,7 @@ CLUSTER = our_cluster("cluster1", "p", owners=("check", "mk"))
 CHECKS = (check("check", "p"), multikueue_check("mk", "p"))
 BEFORE = "2026-08-01T11:50:00Z"
 LATER = "2026-08-01T11:55:00Z"
+NOBODY = "placement-ac nominates none for MultiKueueConfig by-hand, which is not of a Placement"
 FULL = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu"
 
 
@@ -196,6 +197,30 @@ def told(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
             id="one that somebody has stopped",
         ),
         pytest.param(
+            job("train", QUOTA, checks=(READY, entry("mk", "Rejected", "not managed by Kueue"))),
+            "waiting: Kueue to stop it: check mk (Kueue (MultiKueue)) has rejected it: not managed by Kueue",
+            id="one that a check rejects",
+        ),
+        pytest.param(
+            job(
+                "train",
+                condition("Evicted", "True", "DeactivatedDueToAdmissionCheck", "a check is false"),
+                checks=(READY, entry("mk", "Rejected")),
+                spec={"active": False},
+            ),
+            "stopped: somebody to start it again: check mk (Kueue (MultiKueue)) has rejected it",
+            id="one that a check has rejected",
+        ),
+        pytest.param(
+            job(
+                "train",
+                condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too many tries"),
+                spec={"active": False},
+            ),
+            "stopped: somebody to start it again: too many tries",
+            id="one that Kueue has stopped",
+        ),
+        pytest.param(
             job("train", QUOTA, condition("Finished", "True", "Succeeded"), clusterName="p-cluster1"),
             "succeeded on cluster1: ",
             id="one that has succeeded",
@@ -216,6 +241,39 @@ def test_the_state_of_a_job_and_what_it_waits_for(raw: Raw, expected: str) -> No
     line = told(raw).job
     where = f" on {line.cluster}" if line.cluster else ""
     assert f"{line.state}{where}: {line.waits_for}" == expected
+
+
+@pytest.mark.parametrize(
+    ("dispatcher", "waits_for"),
+    [
+        (False, "a cluster: it is nominated to none yet"),
+        (
+            True,
+            f"a cluster: {NOBODY}",
+        ),
+    ],
+    ids=["Kueue nominates", "placement-ac nominates"],
+)
+def test_a_job_of_a_list_by_hand(dispatcher: bool, waits_for: str) -> None:
+    raw = job("train", QUOTA, checks=(entry("by-hand", "Pending"),))
+    objects = [raw, *QUEUES, *CHECKS, multikueue_check("by-hand", "by-hand")]
+    view = HubView(dump_of(objects), Settings(dispatcher=dispatcher), NOW)
+    assert tell_story(view, raw).job.waits_for == waits_for
+
+
+def test_a_queue_that_does_not_select_the_namespace_has_its_fix() -> None:
+    why = "Workload namespace doesn't match ClusterQueue selector"
+    line = told(job("train", condition("QuotaReserved", "False", "Pending", why))).job
+    assert line.waits_for == f"quota in ClusterQueue all: {why}"
+    assert line.fix == "ask an admin to select namespace team in spec.namespaceSelector of ClusterQueue all"
+
+
+def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeeded() -> None:
+    old = job("train", QUOTA, condition("Finished", "True", "WorkloadSliceReplaced"))
+    new = job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1")
+    new["metadata"]["name"] = "job-train-2"
+    lines = job_lines(view_of(old, new))
+    assert [(line.workload, line.state) for line in lines] == [("job-train-2", "running")]
 
 
 @pytest.mark.parametrize(

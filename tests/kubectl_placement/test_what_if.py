@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,9 @@ from kubectl_placement.plan.plan_report import (
 from kubectl_placement.plan.reschedule import ALREADY_DIFFERENT
 from kubectl_placement.plan.what_if import (
     CREDENTIALS_ASSUMED,
+    NOT_OURS,
     OVERWRITTEN_BY_OCM,
+    SELECTS_NONE,
     WRITTEN_BY_CONTROLLER,
     what_if,
 )
@@ -357,6 +360,33 @@ def test_only_what_the_controller_writes_is_warned_about(kueue_object: Raw, is_o
     name = f"{kueue_object['kind']} {kueue_object['metadata']['name']}"
     warnings = what_if(fleet(1), [manifest(), kueue_object]).warnings
     assert (WRITTEN_BY_CONTROLLER.format(name) in warnings) is is_ours
+
+
+def a_queue(**spec: Any) -> Raw:
+    return builders.an(constants.CLUSTER_QUEUE, "cq", spec=spec)
+
+
+def a_check(controller: str) -> Raw:
+    raw = builders.check("other", "p")
+    return raw | {"spec": raw["spec"] | {"controllerName": controller}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "warning"),
+    [
+        pytest.param(a_queue(), SELECTS_NONE.format("ClusterQueue cq"), id="no namespaceSelector"),
+        pytest.param(a_queue(namespaceSelector={}), None, id="an empty one"),
+        pytest.param(
+            a_check("open-cluster-management.io/placements"),
+            NOT_OURS.format("AdmissionCheck other"),
+            id="a check of nobody",
+        ),
+        pytest.param(a_check(constants.OUR_CONTROLLER), None, id="a check of ours"),
+    ],
+)
+def test_objects_without_effect_are_warned_about(obj: Raw, warning: str | None) -> None:
+    found = [one for one in what_if(fleet(1), [obj]).warnings if one.startswith("set ")]
+    assert found == ([warning] if warning else [])
 
 
 # -- what only OCM can evaluate

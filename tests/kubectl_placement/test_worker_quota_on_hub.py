@@ -211,6 +211,27 @@ def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) 
     )
 
 
+def test_all_podsets_of_a_job_need_room_on_one_cluster(there: Stage, run: Run, tmp_path: Path) -> None:
+    """Kueue admits all of them or none: the 8 GPUs of b are too few for twice 6."""
+    podsets = [
+        {"name": name, "count": 1, "template": {"spec": {"containers": [container]}}}
+        for name in ("leader", "workers")
+        for container in [{"name": "c", "image": "i", "resources": {"requests": {GPU: "6"}}}]
+    ]
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "new", "namespace": "default"},
+        "spec": {"queueName": "gated", "podSets": podsets},
+    }
+    (tmp_path / "workload.json").write_text(json.dumps(workload))
+    words = "plan", "-f", str(tmp_path / "workload.json"), "--workers"
+    assert "goes to c, best first" in run(*words).stdout
+    [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
+    why = f"had too little quota: 12 {GPU} asked by 2 podSets, 8 at most"
+    assert rows(job)["b"][:2] == ("Capacity", why)
+
+
 def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
     there: Stage, run: Run, tmp_path: Path
 ) -> None:

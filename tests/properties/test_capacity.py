@@ -58,7 +58,11 @@ def cluster_queues(draw: st.DrawFn, name: str) -> Raw:
         for group in effective or quota
         for flavor in group["flavors"]
     ]
-    spec: Raw = {"resourceGroups": quota, "stopPolicy": draw(st.sampled_from(["None", "Hold"]))}
+    spec: Raw = {
+        "namespaceSelector": {},
+        "resourceGroups": quota,
+        "stopPolicy": draw(st.sampled_from(["None", "Hold"])),
+    }
     spec |= draw(st.sampled_from([{}, {"cohortName": "all"}]))
     status: Raw = {"flavorsReservation": reserved, "pendingWorkloads": draw(AMOUNTS)}
     status |= {"effectiveQuotas": {"resourceGroups": effective}} if effective is not None else {}

@@ -49,7 +49,7 @@ def cluster_queue(name: str, flavors: Mapping[str, Mapping[str, str]], **rest: A
         }
         for flavor, quotas in flavors.items()
     ]
-    return an(CLUSTER_QUEUE, name, spec={"resourceGroups": groups} | rest)
+    return an(CLUSTER_QUEUE, name, spec={"namespaceSelector": {}, "resourceGroups": groups} | rest)
 
 
 def local_queue(name: str, cluster_queue: str) -> Raw:

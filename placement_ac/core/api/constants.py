@@ -387,6 +387,7 @@ MOVED_FROM: Final = "moved from cluster {} because"
 PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"
+REJECTED: Final = "Rejected"
 
 KUEUE_MANAGER: Final = "kueue-controller-manager"
 """Kueue: its Deployment, and its ServiceAccount (config/default in kubernetes-sigs/kueue)."""

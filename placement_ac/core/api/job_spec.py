@@ -129,6 +129,14 @@ class JobSpec:
         )
         return listed + nodes + sum(map(len, self.requests))
 
+    @property
+    def total_requests(self) -> Requests:
+        """How much of each resource all podSets need together."""
+        total: dict[str, int] = {}
+        for resource, amount in chain.from_iterable(self.requests):
+            total[resource] = total.get(resource, 0) + amount
+        return tuple(total.items())
+
     def label(self, key: str) -> str | None:
         """Return the value of a label; None: it is not set."""
         at = bisect_left(self.labels, (key,))

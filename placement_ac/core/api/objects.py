@@ -119,6 +119,9 @@ class Placement:
     """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
     cluster_sets: tuple[str, ...] = ()
     """The ManagedClusterSets in `spec.clusterSets`."""
+    wanted: int | None = None
+    """`spec.numberOfClusters`; None: as many as there are."""
+    has_predicates: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,8 @@ class ClusterQueueSpec(ApiModel):
     cohort: str | None = None
     cohort_name: str | None = None
     stop_policy: str | None = None
+    namespace_selector: Any = None
+    """Kueue: without one, no namespace is selected; an empty one selects all."""
     queueing_strategy: str | None = None
     preemption: Preemption | None = None
     resource_groups: ListOf[ResourceGroup] = ()

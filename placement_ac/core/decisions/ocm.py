@@ -43,10 +43,14 @@ _FIXES: Final[Mapping[str, str]] = {
     "NoManagedClusterSetBindings": "bind a ManagedClusterSet in namespace {}",
     "NoIntersection": "bind a ManagedClusterSet of spec.clusterSets in namespace {}",
     "AllManagedClusterSetsEmpty": "add clusters to the ManagedClusterSets bound in namespace {}",
-    "NoManagedClusterMatched": "label clusters as spec.predicates ask",
+    "NoManagedClusterMatched": "",
 }
-"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace."""
-_PROBLEMS: Final = (("PlacementSatisfied", "False"), ("PlacementMisconfigured", "True"))
+"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace.
+
+OCM gives the last one whatever left out all clusters of the sets: `_fix_of_selection` has its fix.
+"""
+MISCONFIGURED: Final = "PlacementMisconfigured"
+_PROBLEMS: Final = (("PlacementSatisfied", "False"), (MISCONFIGURED, "True"))
 
 
 class DecisionStatus(ApiModel):
@@ -275,13 +279,29 @@ def _problems(placement: Placement | None, explained: Collection[str] = ()) -> s
 
 
 def _fix(placement: Placement | None) -> str:
-    """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing."""
+    """Return what to do if a Placement selects no cluster, by OCM's reason; "" if that says nothing.
+
+    OCM cannot follow a wrong spec: it then selects nothing, and gives the reason for that as well.
+    """
+    if placement is None:
+        return ""
+    bad = _bad_conditions(placement)
+    if any(condition.type == MISCONFIGURED for condition in bad):
+        return "correct the spec of the Placement"
     fixes = (
-        _FIXES[bad_condition.reason]
-        for bad_condition in _bad_conditions(placement)
-        if bad_condition.reason in _FIXES
+        _FIXES[condition.reason] or _fix_of_selection(placement)
+        for condition in bad
+        if condition.reason in _FIXES
     )
-    return next(fixes, "").format(placement.meta.namespace if placement else "")
+    return next(fixes, "").format(placement.meta.namespace)
+
+
+def _fix_of_selection(placement: Placement) -> str:
+    """Return what to do if the sets have clusters, and predicates, taints or the number leave out all."""
+    if placement.wanted == 0:
+        return "set spec.numberOfClusters to 1 or more, or remove it"
+    tolerate = "tolerate the taints of clusters in spec.tolerations"
+    return f"label clusters as spec.predicates ask, or {tolerate}" if placement.has_predicates else tolerate
 
 
 def _bad_conditions(placement: Placement | None) -> list[Condition]:

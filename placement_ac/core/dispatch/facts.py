@@ -115,6 +115,8 @@ class Cluster:
         facts = (self.queue_facts or {}).get(queue_of(job))
         if facts is None or not job.job.requests:
             return ""
+        if facts.closed:
+            return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector, so it selects no namespace"
         if not facts.active:
             return f"ClusterQueue {facts.cluster_queue} or its LocalQueue is on hold, or not ready"
         asked = {resource for podset in job.job.requests for resource, _ in podset} - {PODS}

@@ -11,7 +11,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import count_text
 from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.inputs.queue_facts import FlavorQuota
+from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts
 
 
 def shortage(job: Workload, cluster: Cluster) -> str:
@@ -19,6 +19,8 @@ def shortage(job: Workload, cluster: Cluster) -> str:
     facts = (cluster.queue_facts or {}).get(queue_of(job))
     if facts is None:
         return ""
+    if facts.closed:
+        return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector"
     if not facts.active:
         return f"ClusterQueue {facts.cluster_queue} is not active"
     for podset in job.job.requests:
@@ -26,6 +28,16 @@ def shortage(job: Workload, cluster: Cluster) -> str:
             flavors = facts.quotas.get(resource, ())
             if flavors and not any(_has_room(flavor, asked) for flavor in flavors):
                 return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
+    return _shortage_together(job, facts) if len(job.job.requests) > 1 else ""
+
+
+def _shortage_together(job: Workload, facts: QueueFacts) -> str:
+    """Return what is short for all podSets together: Kueue admits all of them, or none."""
+    for resource, asked in job.job.total_requests:
+        flavors = facts.quotas.get(resource, ())
+        left = [flavor.most - flavor.reserved for flavor in flavors if flavor.most is not None]
+        if flavors and len(left) == len(flavors) and asked > sum(max(amount, 0) for amount in left):
+            return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
     return ""
 
 

@@ -176,18 +176,18 @@ RULES: Final = (
 )
 
 
-def parameters_problem(check: Check) -> str:
-    """Return why the parameters of a check of ours name no Placement; "" if they name one."""
-    if check.placement:
+def parameters_problem(check: Check, kind: Kind = PLACEMENT) -> str:
+    """Return why the parameters of a check name no object of a kind; "" if they name one."""
+    if check.names(kind):
         return ""
     if check.problem:
         return f"the spec cannot be read: {check.problem}"
     parameters = check.parameters
     if parameters is None:
         return "spec.parameters is missing"
-    if parameters.api_group != OCM_CLUSTER:
+    if parameters.api_group != kind.group:
         return f"spec.parameters.apiGroup is {parameters.api_group!r}"
-    if parameters.kind != PLACEMENT.kind:
+    if parameters.kind != kind.kind:
         return f"spec.parameters.kind is {parameters.kind!r}"
     return "spec.parameters.name is empty"
 

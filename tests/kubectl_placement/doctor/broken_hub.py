@@ -16,6 +16,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     Break,
     How,
     Objects,
+    add,
     applied,
     both,
     edited,
@@ -27,11 +28,12 @@ from tests.kubectl_placement.doctor.broken_setups import (
     worker,
 )
 from tests.support import healthy
-from tests.support.builders import kubeconfig
+from tests.support.builders import condition, kubeconfig
 from tests.support.healthy import NS, Key
 
 PLACEMENT: Final[Key] = ("Placement", NS, "placement-demo1")
 DECISION: Final[Key] = ("PlacementDecision", NS, "placement-demo1-decision-1")
+OCM: Final = "cluster.open-cluster-management.io"
 SETS: Final = "cluster.open-cluster-management.io/v1beta2"
 NO_CREDENTIALS: Final = (
     "cluster cluster3 of Placement placement-demo1 is left out: "
@@ -44,6 +46,7 @@ TRIED: Final = (
     "kubectl --kubeconfig cluster3.kubeconfig auth can-i watch workloads.kueue.x-k8s.io -A"
 )
 
+PATCH_QUEUE: Final = "kubectl patch clusterqueue cluster-queue-demo1 --type=json -p"
 LISTS: Final = "ClusterQueue cluster-queue-demo1 lists"
 MULTIKUEUE: Final = ("kueue.x-k8s.io/multikueue", "kueue.x-k8s.io, kind: MultiKueueConfig")
 
@@ -58,6 +61,20 @@ def made(name: str, controller: str, kind: str) -> str:
         f"  controllerName: {controller}",
         f"  parameters: {{apiGroup: {kind}, name: placement-demo1}}",
     )
+
+
+def check_of(name: str, controller: str, group: str) -> healthy.Object:
+    """Return a check with the parameters of `placement-demo1`, in that group."""
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "AdmissionCheck",
+        "metadata": {"name": name, "generation": 1},
+        "spec": {
+            "controllerName": controller,
+            "parameters": {"apiGroup": group, "kind": "Placement", "name": "placement-demo1"},
+        },
+        "status": {"conditions": [condition()]},
+    }
 
 
 def listed_too(objects: Objects) -> None:
@@ -209,6 +226,36 @@ CHECKS: Final = (
         runs=True,
     ),
     Break(
+        "the parameters of a check of ours name another group",
+        add(check_of("gate", "open-cluster-management.io/placement", "apps.open-cluster-management.io")),
+        "check-parameters",
+        FAIL,
+        "AdmissionCheck gate: spec.parameters.apiGroup is 'apps.open-cluster-management.io'",
+        parameters("gate", OCM, "Placement"),
+        runs=True,
+    ),
+    Break(
+        "a check names a Placement, and another controller",
+        both(
+            add(check_of("gate", "open-cluster-management.io/placements", OCM)),
+            put(QUEUE, "spec", "admissionChecksStrategy", "admissionChecks", 1, "name", "gate"),
+            put(QUEUE, "spec", "admissionChecks", ["placement-demo1"]),
+        ),
+        "check-parameters",
+        WARN,
+        "AdmissionCheck gate names Placement placement-demo1, but placement-ac does not answer it: "
+        "spec.controllerName is 'open-cluster-management.io/placements', not "
+        "'open-cluster-management.io/placement', and cannot be changed",
+        "\n".join(
+            (
+                made("gate-2", "open-cluster-management.io/placement", f"{OCM}, kind: Placement"),
+                f'{PATCH_QUEUE} \'[{{"op":"add","path":"/spec/admissionChecks/-","value":"gate-2"}}]\'',
+                f"{PATCH_QUEUE} '{UNLISTED}'".replace('"placement-demo1"', '"gate"'),
+                "kubectl delete admissioncheck gate",
+            )
+        ),
+    ),
+    Break(
         "our check's Placement is missing",
         without(PLACEMENT),
         "check-parameters",
@@ -275,6 +322,16 @@ CHECKS: Final = (
         FAIL,
         "AdmissionCheck multikueue-demo1 names MultiKueueConfig other, which does not exist: "
         "no check of ours names a Placement of that name",
+        parameters("multikueue-demo1", "kueue.x-k8s.io", "MultiKueueConfig"),
+        runs=True,
+    ),
+    Break(
+        "the multikueue check names something else",
+        put(SENDER, "spec", "parameters", "kind", "MultiKueueCluster"),
+        "multikueue-checks",
+        FAIL,
+        "AdmissionCheck multikueue-demo1 names no MultiKueueConfig: spec.parameters.kind is "
+        "'MultiKueueCluster'",
         parameters("multikueue-demo1", "kueue.x-k8s.io", "MultiKueueConfig"),
         runs=True,
     ),
@@ -354,6 +411,17 @@ CHECKS: Final = (
         FAIL,
         "ClusterQueue cluster-queue-demo1 admits nothing: Stopped: is stopped",
         """kubectl patch clusterqueue cluster-queue-demo1 --type=merge -p '{"spec":{"stopPolicy":"None"}}'""",
+    ),
+    Break(
+        "a ClusterQueue selects no namespace",
+        put(QUEUE, "spec", "namespaceSelector", None),
+        "cluster-queues",
+        FAIL,
+        "ClusterQueue cluster-queue-demo1 admits no job: it has no namespaceSelector, so it selects no "
+        "namespace",
+        "kubectl patch clusterqueue cluster-queue-demo1 --type=merge -p"
+        """ '{"spec":{"namespaceSelector":{}}}'""",
+        runs=True,
     ),
     Break(
         "nothing has been said of a ClusterQueue",

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Final
 
+import yaml
+
 from kubectl_placement.doctor.commands import WATCH_CACHES
 from kubectl_placement.doctor.kueue import ORDER_GATE
 from kubectl_placement.hub.kinds import KUEUE_CRDS
@@ -20,6 +22,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     WARN,
     Break,
     Objects,
+    add,
     applied,
     both,
     configured,
@@ -61,6 +64,29 @@ CONFIGURED: Final = (
 
 
 GATE_ARGUMENT: Final = put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"])
+BY_HAND: Final = tuple(
+    yaml.safe_load_all(
+        """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: by-hand}
+spec:
+  controllerName: kueue.x-k8s.io/multikueue
+  parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: by-hand}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueConfig
+metadata: {name: by-hand}
+spec: {clusters: [worker1]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: by-hand}
+spec: {namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: by-hand}]}}
+"""
+    )
+)
+"""The set-up of Kueue's tutorial."""
 MINE: Final = configured("  gcInterval: 1m\n", "  dispatcherName: example.com/mine\n")
 
 
@@ -416,6 +442,20 @@ KUEUES: Final = (
         "no job is nominated",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_DISPATCHER=true",
         runs=True,
+    ),
+    Break(
+        "nobody nominates for a list by hand",
+        both(
+            setting("DISPATCHER", "true"),
+            configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
+            *map(add, BY_HAND),
+        ),
+        "nominations",
+        FAIL,
+        "jobs of ClusterQueue by-hand are sent nowhere: AdmissionCheck by-hand names MultiKueueConfig "
+        "by-hand, which is not of a Placement, and Kueue leaves all nominations to placement-ac",
+        "kubectl get multikueueconfig by-hand -o yaml  # select its clusters with a Placement, and create an "
+        "AdmissionCheck of placement-ac that names it",
     ),
     Break(
         "both nominate",

@@ -342,7 +342,7 @@ def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> N
     ]
     flavors = [{"name": "default"}]
     active = {"conditions": [{"type": "Active", "status": "True"}]}
-    spec = {"resourceGroups": [{"flavors": flavors}]}
+    spec = {"namespaceSelector": {}, "resourceGroups": [{"flavors": flavors}]}
     things = {
         NAMESPACE: ({"metadata": {"name": "team"}},),
         LOCAL_QUEUE: tuple(local),

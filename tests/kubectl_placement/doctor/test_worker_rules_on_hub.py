@@ -63,6 +63,11 @@ def without(path: str) -> Callable[[Pair], Any]:
     return lambda pair: pair.worker.ask("DELETE", path)
 
 
+def selecting(selector: Object | None) -> Callable[[Pair], Any]:
+    """Return what gives the worker's ClusterQueue this namespaceSelector."""
+    return lambda pair: pair.worker.ask("PATCH", QUEUE, {"spec": {"namespaceSelector": selector}}, "merge")
+
+
 def inactive(reason: str) -> Callable[[Pair], Any]:
     condition = {
         "type": "Active",
@@ -119,6 +124,7 @@ PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-cluster2"
     " --from-file=kubeconfig=cluster2.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
 )
+ADMITS = "ClusterQueue cluster-queue-tas admits"
 APPLY = "kubectl --context cluster2 apply -f - <<'EOF'\n"
 LEFT = "the hub's ClusterQueue cluster-queue-tas leaves topology requests to the worker"
 BREAKS = (
@@ -234,6 +240,37 @@ BREAKS = (
         "FAIL",
         "LocalQueues team/q are missing: their jobs cannot run there",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue",
+    ),
+    Break(
+        "a LocalQueue is stopped",
+        lambda pair: pair.worker.ask(
+            "PATCH", f"{KUEUE}/namespaces/team/localqueues/q", {"spec": {"stopPolicy": "Hold"}}, "merge"
+        ),
+        "worker-queues",
+        "FAIL",
+        "LocalQueue team/q is stopped: its jobs cannot run there",
+        "kubectl --context cluster2 patch localqueue q -n team --type=merge -p"
+        """ '{"spec":{"stopPolicy":"None"}}'""",
+    ),
+    Break(
+        "a ClusterQueue selects no namespace",
+        selecting(None),
+        "worker-cluster-queues",
+        "FAIL",
+        f"{ADMITS} no job: it has no namespaceSelector, so it selects no namespace",
+        "kubectl --context cluster2 patch clusterqueue cluster-queue-tas --type=merge -p"
+        """ '{"spec":{"namespaceSelector":{}}}'""",
+    ),
+    Break(
+        "a ClusterQueue selects other namespaces",
+        selecting({"matchLabels": {"kubernetes.io/metadata.name": "default"}}),
+        "worker-cluster-queues",
+        "FAIL",
+        f"{ADMITS} no job of namespace team: its namespaceSelector selects others",
+        "kubectl --context cluster2 edit clusterqueue cluster-queue-tas  # spec.namespaceSelector",
+        fixed_by=selecting(
+            {"matchLabels": None, "matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+        ),
     ),
     Break(
         "a ClusterQueue is missing",

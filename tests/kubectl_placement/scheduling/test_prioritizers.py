@@ -134,6 +134,20 @@ def test_addon_scores(objects: list[dict[str, Any]], expected: dict[str, int]) -
     assert scores(exact(addon("gpu")), A, B, *objects) == expected
 
 
+@pytest.mark.parametrize(
+    ("objects", "warned"),
+    [
+        pytest.param([A], True, id="nobody writes it"),
+        pytest.param([A, usage("a", cpu=5)], True, id="it has another name"),
+        pytest.param([A, B, usage("b", gpu=5)], False, id="one cluster has it"),
+        pytest.param([], False, id="there is no cluster"),
+    ],
+)
+def test_a_score_that_no_cluster_has_is_a_warning(objects: list[dict[str, Any]], warned: bool) -> None:
+    warning = "AddOn/usage/gpu: no cluster has this score, so it counts 0 for all"
+    assert run(exact(addon("gpu")), *objects).warnings == ((warning,) if warned else ())
+
+
 def test_an_expired_score_is_a_warning() -> None:
     outcome = run(exact(addon("gpu")), A, usage("a", PAST, gpu=7))
     assert outcome.warnings == ("AddOn/usage/gpu: the score of a has expired",)

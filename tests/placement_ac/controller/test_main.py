@@ -186,7 +186,7 @@ def test_nothing_selected_takes_the_config_away_and_quotes_ocms_reason(
     admin.decide("p")
     admin.placement_says("p", 0, "NoManagedClusterMatched", "No ManagedCluster matches")
     message = (
-        "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
+        "tolerate the taints of clusters in spec.tolerations: Placement kueue-system/p selects no cluster "
         "(NoManagedClusterMatched)"
     )
     eventually(lambda: admin.active("p").get("message"), message)

@@ -119,8 +119,8 @@ def test_an_anti_affinity_that_cannot_be_read_refuses_all() -> None:
     assert reason == f"couldn't be judged: correct the annotation {ANTI}: 'a b' is not a label selector"
 
 
-def too_little(asked: str, most: str, resource: str = GPU) -> str:
-    return f"had too little quota: {asked} {resource} asked, {most} at most"
+def too_little(asked: str, most: str, resource: str = GPU, by: str = "") -> str:
+    return f"had too little quota: {asked} {resource} asked{by}, {most} at most"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,17 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
         pytest.param(
             gpu_pods(8), queues((GPU, "a", 4), (GPU, "b", 4)), too_little("8", "4"), id="one flavor at a time"
         ),
-        pytest.param(gpu_pods(4, 4), queues((GPU, "a", 4)), None, id="each podSet by itself"),
+        pytest.param(gpu_pods(4, 4), queues((GPU, "a", 8)), None, id="all podSets together"),
+        pytest.param(gpu_pods(4, 4), queues((GPU, "a", 4), (GPU, "b", 4)), None, id="each in its own flavor"),
+        pytest.param(
+            gpu_pods(4, 4),
+            queues((GPU, "a", 4)),
+            too_little("8", "4", by=" by 2 podSets"),
+            id="too little for all podSets together",
+        ),
+        pytest.param(
+            gpu_pods(4, 4), queues((GPU, "a", 4), (GPU, "b", 0, 0, None)), None, id="a cohort has more"
+        ),
         pytest.param(gpu_pods(4, 5), queues((GPU, "a", 4)), too_little("5", "4"), id="the second podSet"),
         pytest.param(gpu_pods(8), queues((GPU, "a", 4, 0, 4)), None, id="with what it may borrow"),
         pytest.param(
@@ -144,7 +154,7 @@ def too_little(asked: str, most: str, resource: str = GPU) -> str:
         pytest.param(
             gpu_pods(1), queues((GPU, "a", 0)), too_little("1", "0"), id="it is named: there is none"
         ),
-        pytest.param(gpu_pods(1, 1), queues((GPU, "a", 4), ("pods", "a", 1)), None, id="enough Pods"),
+        pytest.param(gpu_pods(1, 1), queues((GPU, "a", 4), ("pods", "a", 2)), None, id="enough Pods"),
         pytest.param(
             gpu_pods(1),
             queues((GPU, "a", 4), ("pods", "a", 0)),

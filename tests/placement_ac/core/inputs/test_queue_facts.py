@@ -20,7 +20,8 @@ def flavor(name: str, **gpu: Any) -> Any:
 def cluster_queue(*flavors: Any, reserved: Any = (), **spec: Any) -> Any:
     status = {"flavorsReservation": list(reserved), "pendingWorkloads": 3, "reservingWorkloads": 2}
     groups = [{"coveredResources": ["gpu"], "flavors": list(flavors)}]
-    return {"metadata": {"name": "cq"}, "spec": {"resourceGroups": groups} | spec, "status": status}
+    whole = {"namespaceSelector": {}, "resourceGroups": groups} | spec
+    return {"metadata": {"name": "cq"}, "spec": whole, "status": status}
 
 
 @pytest.mark.parametrize(
@@ -101,9 +102,23 @@ def test_effective_quotas_replace_those_of_the_spec(effective: Any, quotas: Any)
 def test_a_queue_that_is_on_hold(kind: str, part: Any, active: bool) -> None:
     queues = {"ClusterQueue": {"metadata": {"name": "cq"}}, "LocalQueue": local("one")}
     queues[kind] |= part
+    queues["ClusterQueue"]["spec"] = {"namespaceSelector": {}} | queues["ClusterQueue"].get("spec", {})
     found = worker_facts([queues["LocalQueue"], local("two")], [queues["ClusterQueue"]]).queues
     other = active or kind == "LocalQueue"
     assert [found["team", name].active for name in ("one", "two")] == [active, other]
+
+
+@pytest.mark.parametrize(
+    ("selector", "closed"),
+    [
+        pytest.param({}, False, id="all namespaces"),
+        pytest.param({"matchLabels": {"team": "a"}}, False, id="some"),
+        pytest.param(None, True, id="none"),
+    ],
+)
+def test_a_queue_that_selects_no_namespace_gives_no_quota(selector: Any, closed: bool) -> None:
+    found = worker_facts([local("one")], [cluster_queue(namespaceSelector=selector)]).queues["team", "one"]
+    assert (found.closed, found.active) == (closed, not closed)
 
 
 def test_a_local_queue_without_its_cluster_queue() -> None:
@@ -116,7 +131,8 @@ def test_a_local_queue_without_its_cluster_queue() -> None:
 def test_absent_fields_of_a_clusterqueue_are_empty(raw: Any) -> None:
     found = worker_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
     missing = QueueFacts("", active=False, exists=False)
-    assert found == WorkerFacts({("team", "one"): QueueFacts("cq"), ("", ""): missing})
+    queue = QueueFacts("cq", active=False, closed=True)
+    assert found == WorkerFacts({("team", "one"): queue, ("", ""): missing})
 
 
 NOMINAL = "spec.resourceGroups.0.flavors.0.resources.0.nominalQuota"

@@ -61,6 +61,7 @@ FIX = (
 )
 OCM = "cluster.open-cluster-management.io"
 NO_MATCH = ("PlacementSatisfied", "False", "NoManagedClusterMatched", "No ManagedCluster matches")
+TOLERATE = "tolerate the taints of clusters in spec.tolerations"
 ADOPT = {"placement-ac.open-cluster-management.io/adopt": "true"}
 
 
@@ -200,8 +201,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(says=NO_MATCH), decision()],
             no(
                 "NoClusterSelected",
-                "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
-                "(NoManagedClusterMatched)",
+                f"{TOLERATE}: Placement kueue-system/p selects no cluster (NoManagedClusterMatched)",
             ),
             id="nothing selected, and the Placement says why",
         ),
@@ -209,8 +209,7 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             [placement(selected=0, says=NO_MATCH), undecided()],
             no(
                 "NoClusterSelected",
-                "label clusters as spec.predicates ask: Placement kueue-system/p selects no cluster "
-                "(NoManagedClusterMatched)",
+                f"{TOLERATE}: Placement kueue-system/p selects no cluster (NoManagedClusterMatched)",
             ),
             id="nothing selected, by the Placement alone",
         ),
@@ -528,7 +527,7 @@ IN = "in namespace kueue-system: "
             f"add clusters to the ManagedClusterSets bound {IN}",
             "AllManagedClusterSetsEmpty",
         ),
-        ("NoManagedClusterMatched", "label clusters as spec.predicates ask: ", "NoManagedClusterMatched"),
+        ("NoManagedClusterMatched", f"{TOLERATE}: ", "NoManagedClusterMatched"),
         ("Another", "", "Another: m"),
     ],
 )
@@ -539,3 +538,33 @@ def test_a_placement_that_selects_nothing_has_its_fix_by_ocms_reason(
     says = ("PlacementSatisfied", "False", reason, "m")
     message = planned(check(), placement(says=says), decision()).verdicts["check"].message
     assert message == f"{fix}Placement kueue-system/p selects no cluster ({quoted})"
+
+
+def test_of_a_spec_that_ocm_cannot_follow_it_also_says_that_no_cluster_matches() -> None:
+    names = ("type", "status", "reason", "message")
+    wrong = ("PlacementMisconfigured", "True", "Misconfigured", "Predicate:bad operator")
+    conditions = [dict(zip(names, one, strict=True)) for one in (wrong, NO_MATCH)]
+    raw = placement(status={"conditions": conditions, "numberOfSelectedClusters": 0})
+    assert planned(check(), raw, decision()).verdicts["check"].message == (
+        "correct the spec of the Placement: Placement kueue-system/p selects no cluster "
+        "(Misconfigured: Predicate:bad operator; NoManagedClusterMatched)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "fix"),
+    [
+        pytest.param({}, TOLERATE, id="taints alone"),
+        pytest.param(
+            {"predicates": [{}]}, f"label clusters as spec.predicates ask, or {TOLERATE}", id="predicates"
+        ),
+        pytest.param(
+            {"predicates": [{}], "numberOfClusters": 0},
+            "set spec.numberOfClusters to 1 or more, or remove it",
+            id="none is wanted",
+        ),
+    ],
+)
+def test_ocm_gives_one_reason_for_all_that_leaves_out_clusters_of_the_sets(spec: Any, fix: str) -> None:
+    message = planned(check(), placement(says=NO_MATCH, spec=spec), decision()).verdicts["check"].message
+    assert message == f"{fix}: Placement kueue-system/p selects no cluster (NoManagedClusterMatched)"

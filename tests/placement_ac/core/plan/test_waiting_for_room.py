@@ -13,8 +13,8 @@ BEFORE = "1 of 2 selected clusters usable: a"
 FULL = "0 of 8 nvidia.com/gpu free (8 used by 2 jobs)"
 
 
-def waits(*nominated: str, message: str = BEFORE, **rest: Any) -> Any:
-    job = raw_job(pods=gpu_pods(8), nominated=list(nominated), check="Ready", mk="Pending", **rest)
+def waits(*nominated: str, message: str = BEFORE, gpus: tuple[int, ...] = (8,), **rest: Any) -> Any:
+    job = raw_job(pods=gpu_pods(*gpus), nominated=list(nominated), check="Ready", mk="Pending", **rest)
     for entry in job["status"]["admissionChecks"]:
         if entry["name"] == "check":
             entry["message"] = message
@@ -53,6 +53,14 @@ def check_entries(answer: Plan) -> list[tuple[str, str]]:
             "waits for a: at 12:00:00Z, ClusterQueue cluster-queue is not active; next round at 12:05:00Z",
             id="a stopped queue",
         ),
+        pytest.param(
+            waits("p-a", gpus=(4, 4)),
+            {"p-a": worker(4)},
+            {},
+            f"waits for a: at 12:00:00Z, 4 of 8 {GPU} free (4 used by 2 jobs); next round at 12:05:00Z",
+            id="room for one podSet alone",
+        ),
+        pytest.param(waits("p-a", gpus=(4, 4)), {"p-a": worker(0)}, {}, None, id="room for all podSets"),
         pytest.param(waits("p-a"), {"p-a": worker(0)}, {}, None, id="there is room"),
         pytest.param(
             waits("p-a", "p-b"), {"p-a": worker(8), "p-b": worker(0)}, {}, None, id="on one of them"
