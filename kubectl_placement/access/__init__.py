@@ -1,1 +1,1 @@
-"""The caller's own way from a job on the hub to its cluster and its Pods."""
+"""The caller's own access to the cluster of a job on the hub, and to its Pods."""

@@ -1,5 +1,5 @@
 """
-Hand a command over to kubectl, with the way that was found: `exec` and `port-forward`.
+Hand a command over to kubectl, with the access that was found: `exec` and `port-forward`.
 
 Both are protocols of their own (SPDY or WebSocket with channels, a raw terminal, listening sockets), which
 kubectl speaks with every server and proxy; a user of this command has it. It gets the caller's own context

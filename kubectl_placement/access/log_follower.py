@@ -12,11 +12,11 @@ from typing import Final
 
 from kubectl_placement.access.log_query import LogQuery, StampedLines
 from kubectl_placement.access.log_reader import Write, blocks_of
+from kubectl_placement.access.methods import AccessOptions
 from kubectl_placement.access.open import UNAUTHORIZED, OpenCluster, open_cluster
 from kubectl_placement.access.pod_choice import Container, chosen_container, containers_of, first_pod
 from kubectl_placement.access.pods import read_job
 from kubectl_placement.access.unread import Unread
-from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import JobPlace, place_of
 from placement_ac.core.api.constants import Resource

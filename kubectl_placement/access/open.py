@@ -1,4 +1,4 @@
-"""Open a worker as the caller: try each way in order, and ask the cluster for the Pods of the namespace."""
+"""Open a worker as the caller: try each access method in order, and ask the cluster for its Pods."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubectl_placement.access.access_file import read_access_file
+from kubectl_placement.access.methods import ACCESS_METHODS, AccessOptions, Candidate, Search
 from kubectl_placement.access.no_access import Closed, NoAccess
 from kubectl_placement.access.target import FORBIDDEN, ClusterTarget, read_target
-from kubectl_placement.access.ways import WAYS, AccessOptions, Candidate, Search
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Client
@@ -26,7 +26,7 @@ class OpenCluster:
 
     target: ClusterTarget
     client: Client
-    way: str
+    method: str
     """How, for people."""
     candidate: Candidate
 
@@ -49,14 +49,14 @@ async def open_cluster(
     tried: list[Closed] = []
     async with AsyncExitStack() as stack:
         search = Search(hub, target, options, read_access_file(options.access_config), stack, show)
-        for way in WAYS:
-            async for found in way(search):
+        for method in ACCESS_METHODS:
+            async for found in method(search):
                 if isinstance(found, Closed):
                     tried.append(found)
                     continue
                 client = await stack.enter_async_context(Client(found.login, timeout=TIMEOUT_SECONDS))
                 if (problem := await _problem(client, found, namespace)) is None:
-                    yield OpenCluster(target, client, found.way, found)
+                    yield OpenCluster(target, client, found.method, found)
                     return
                 tried.append(problem)
     raise NoAccess(target.label, tried)
@@ -69,9 +69,9 @@ async def _problem(client: Client, found: Candidate, namespace: str) -> Closed |
     except ApiError as error:
         if error.status == FORBIDDEN:
             return Closed(
-                found.way, f"get the right to list pods in namespace {namespace} there", error.message
+                found.method, f"get the right to list pods in namespace {namespace} there", error.message
             )
         if error.status == UNAUTHORIZED:
-            return Closed(found.way, "log in again", "the cluster does not accept its credentials")
-        return Closed(found.way, "check that the cluster can be reached", error.message)
+            return Closed(found.method, "log in again", "the cluster does not accept its credentials")
+        return Closed(found.method, "check that the cluster can be reached", error.message)
     return None

@@ -22,7 +22,13 @@ from kubectl_placement.cli.job_options import (
 from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
 from kubectl_placement.cli.output import emit, watch_printer
-from kubectl_placement.cli.worker_options import WorkerOptions, connector_of, quota_options, require_hub
+from kubectl_placement.cli.worker_options import (
+    WorkerOptions,
+    connector_of,
+    quota_options,
+    require_hub,
+    simulation_time,
+)
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.expected_start import StartReport
@@ -128,7 +134,11 @@ class JobCommand:
         raw = self.found(reading, space)
         line = job_line(OneJob(raw, HubJobs(reading.view)))
         unexplained = "" if line.state in FINISHED else why_unexplained(reading)
-        explanation = None if unexplained or line.state in FINISHED else explain_workload(reading.view, raw)
+        explanation = (
+            None
+            if unexplained or line.state in FINISHED
+            else explain_workload(reading.view, raw, spent=simulation_time())
+        )
         if explanation and explanation.expected_start and not sees_all:
             explanation = replace(explanation, expected_start=OTHERS_UNSEEN)
         notes = (*unseen(reading), *filter(None, (unexplained,)))

@@ -15,10 +15,10 @@ from typing import IO, Any, Final, TypeVar
 
 import click
 
+from kubectl_placement.access.methods import AccessOptions
 from kubectl_placement.access.open import OpenCluster, open_cluster
 from kubectl_placement.access.pods import JobThere, read_job
 from kubectl_placement.access.target import FORBIDDEN
-from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.jobs.lookup import find_workloads
 from kubectl_placement.jobs.place import JobPlace, place_of
@@ -64,7 +64,7 @@ def server_error(error: ApiError) -> click.ClickException:
 
 @dataclass(frozen=True, slots=True)
 class JobAccess(HubLogin):
-    """Which job on which hub, and the caller's ways to its cluster."""
+    """Which job on which hub, and the caller's access to its cluster."""
 
     namespace: str | None = None
     as_hub: bool = False
@@ -98,7 +98,7 @@ def job_argument(
     return click.argument(name, nargs=-1, required=True, metavar=metavar, callback=checked)
 
 
-WAY_OPTIONS: Final = (
+ACCESS_OPTIONS: Final = (
     click.Option(
         ["--cluster-proxy"],
         envvar=PROXY_VARIABLE,
@@ -111,11 +111,11 @@ WAY_OPTIONS: Final = (
     click.Option(
         ["--access-config"],
         type=FILE,
-        help="Your file of ways to clusters.  [default: $PLACEMENT_AC_ACCESS_CONFIG, or "
+        help="Your file of access methods to clusters.  [default: $PLACEMENT_AC_ACCESS_CONFIG, or "
         "~/.config/placement-ac/access.yaml]",
     ),
 )
-"""The options that say which ways to clusters there are."""
+"""The options on access methods to clusters."""
 job_options = option_group(
     "where",
     JobAccess,
@@ -127,9 +127,9 @@ job_options = option_group(
     click.Option(
         ["--as-hub"],
         is_flag=True,
-        help="If no other way is open, use Kueue's credentials: you need the right to read their Secret.",
+        help="If no other method works, use Kueue's credentials: you need the right to read their Secret.",
     ),
-    *WAY_OPTIONS,
+    *ACCESS_OPTIONS,
     click.Option(
         ["--kueue-namespace"],
         default="kueue-system",

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from kubectl_placement.access.ways import AccessOptions
+from kubectl_placement.access.methods import AccessOptions
 from kubectl_placement.cli.hub_options import (
     DUMP_OPTION,
     EXPLAIN_KINDS,
@@ -22,7 +22,7 @@ from kubectl_placement.cli.hub_options import (
     read_hub,
     read_once,
 )
-from kubectl_placement.cli.job_access import WAY_OPTIONS
+from kubectl_placement.cli.job_access import ACCESS_OPTIONS
 from kubectl_placement.hub.requirements import (
     missing_rights_text,
     not_served_text,
@@ -72,7 +72,7 @@ class JobSource(HubSource):
     access_config: Path | None = None
 
     def access(self, kueue_namespace: str) -> AccessOptions:
-        """Return the ways to clusters; Kueue's credentials are none of them."""
+        """Return the access methods to clusters; Kueue's credentials are none of them."""
         return AccessOptions(
             self.kubeconfig,
             self.cluster_proxy,
@@ -99,7 +99,7 @@ _WHERE: Final = (
 )
 list_options = option_group("where", JobSource, *_WHERE)
 """The options that say where jobs are."""
-story_options = option_group("where", JobSource, *_WHERE, *WAY_OPTIONS)
+story_options = option_group("where", JobSource, *_WHERE, *ACCESS_OPTIONS)
 """The same for a command that also reads Pods."""
 
 

@@ -1,18 +1,18 @@
 """
-The Pods of a job on its cluster, as far as the caller has a way there.
+The Pods of a job on its cluster, as far as the caller has access there.
 
-`PodReader` is all that a story needs to know of that way.
+`PodReader` is all that a story needs to know of that access.
 """
 
 import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from kubectl_placement.access.methods import AccessOptions
 from kubectl_placement.access.no_access import NoAccess
 from kubectl_placement.access.open import open_cluster
 from kubectl_placement.access.pods import NotOurs, read_job
 from kubectl_placement.access.unread import ObjectReader
-from kubectl_placement.access.ways import AccessOptions
 from kubectl_placement.cli.job_access import show_message
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.place import place_of
@@ -35,7 +35,7 @@ class PodReader(Protocol):
 
 
 def pods_by_access(options: AccessOptions) -> PodReader:
-    """Return a reader by the caller's ways to clusters. It raises for no cluster that does not answer."""
+    """Return a reader by the caller's access to clusters. It raises for no cluster that does not answer."""
 
     async def read(hub: Client, workload: Object, cluster: str) -> tuple[PodsThere, Notes]:
         place = place_of(workload)

@@ -4,7 +4,7 @@ Explain where a Workload goes: its state, and for each of its Placements the clu
 Pure.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -21,6 +21,7 @@ from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
+from placement_ac.core.expected_start.estimate import no_limit
 
 FINISHED: Final = "it has finished"
 NOW: Final = "filters and points are of now, and not of when it was nominated"
@@ -66,8 +67,13 @@ class WorkloadExplanation:
     """None: it does not wait."""
 
 
-def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> WorkloadExplanation:
-    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers."""
+def explain_workload(
+    view: HubView, raw: Object, notes: Iterable[str] = (), spent: Callable[[], float] = no_limit
+) -> WorkloadExplanation:
+    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers.
+
+    `spent`: the share of the time for simulations that is gone, 0 to 1.
+    """
     job = workload_with_job(raw)
     queue = get_str(raw, "spec", "queueName")
     path = (
@@ -101,7 +107,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
             *quota_notes(view, placements),
             *_ignored(view, job, placements),
         ),
-        expected_start=start_report(view, raw) if job.check_states else None,
+        expected_start=start_report(view, raw, spent) if job.check_states else None,
     )
 
 

@@ -4,7 +4,7 @@ When a job that waits will start, and its position in its queue.
 Pure. The controller's own simulation answers, with the runs of the Workloads that are still on the hub.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import placements_of
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.expected_start.estimate import all_steps
+from placement_ac.core.expected_start.estimate import all_steps, no_limit
 from placement_ac.core.expected_start.forecast import forecast
 from placement_ac.core.expected_start.history import finished_run
 from placement_ac.core.expected_start.model import ExpectedStart, Interval, Unknown
@@ -48,8 +48,8 @@ class StartReport:
     """How many jobs wait in that queue."""
 
 
-def expected_start(view: HubView, raw: Object) -> ExpectedStart | None:
-    """Return when a Workload starts; None: it does not wait."""
+def expected_start(view: HubView, raw: Object, spent: Callable[[], float] = no_limit) -> ExpectedStart | None:
+    """Return when a Workload starts; None: it does not wait. `spent`: see `expected_starts`."""
     job = workload_with_job(raw)
     if job.finished or job.cluster:
         return None
@@ -69,9 +69,8 @@ def expected_start(view: HubView, raw: Object) -> ExpectedStart | None:
     both = zip(view.dump.of(WORKLOAD), every, strict=True)
     runs = [run for run in (finished_run(one, workload) for one, workload in both) if run]
     uid = job.meta.uid
-    return all_steps(forecast(inputs, runs, _hub_queues(view), view.now, {uid})).get(
-        uid, Unknown(NO_PLACEMENT)
-    )
+    steps = forecast(inputs, runs, _hub_queues(view), view.now, {uid}, spent)
+    return all_steps(steps).get(uid, Unknown(NO_PLACEMENT))
 
 
 def queue_position(view: HubView, raw: Object) -> QueuePosition | None:
@@ -81,9 +80,9 @@ def queue_position(view: HubView, raw: Object) -> QueuePosition | None:
     return position_of(workload_with_job(raw), every, cluster_queues)
 
 
-def start_report(view: HubView, raw: Object) -> StartReport | None:
+def start_report(view: HubView, raw: Object, spent: Callable[[], float] = no_limit) -> StartReport | None:
     """Return when a Workload starts, and its position; None: it does not wait."""
-    start = expected_start(view, raw)
+    start = expected_start(view, raw, spent)
     if start is None:
         return None
     position, waiting = queue_position(view, raw) or (None, 0)

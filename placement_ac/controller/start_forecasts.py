@@ -20,7 +20,7 @@ import structlog
 from placement_ac.cache.store import Cache
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.expected_start.estimate import TOO_SLOW
+from placement_ac.core.expected_start.estimate import SIMULATION_SECONDS, TOO_SLOW
 from placement_ac.core.expected_start.forecast import forecast
 from placement_ac.core.expected_start.model import ExpectedStart, Unknown
 from placement_ac.core.expected_start.outcomes import Forecasts
@@ -40,8 +40,6 @@ CORE_SHARE: Final = 0.02
 SLICE_SECONDS: Final = 0.005
 """For so long at a time its thread keeps the event loop from working."""
 PAUSE_SECONDS: Final = 0.045
-BUSY_SECONDS: Final = 8.0
-"""For so long at most it simulates in one look: the simulations are cut short to fit in."""
 
 _Found = Mapping[str, ExpectedStart]
 InThread = Callable[[Callable[[], _Found | None]], Awaitable[_Found | None]]
@@ -164,7 +162,7 @@ class StartForecaster:
             self._hub_queues(),
             now,
             wanted,
-            spent=lambda: work.spent / BUSY_SECONDS,
+            spent=lambda: work.spent / SIMULATION_SECONDS,
         )
         try:
             found = await self._in_thread(lambda: work.do(steps))
@@ -173,7 +171,8 @@ class StartForecaster:
             self.cost_seconds += work.spent
         if found and Unknown(TOO_SLOW) in found.values():
             level = self._logged.level("busy", "", logging.INFO)
-            log.log(level, "it is unknown when the last jobs of a long queue start", seconds=BUSY_SECONDS)
+            text = "it is unknown when the last jobs of a long queue start"
+            log.log(level, text, seconds=SIMULATION_SECONDS)
         elif found:
             self._logged.ended("busy")
         return found

@@ -25,6 +25,7 @@ from placement_ac.controller import (
 )
 from placement_ac.core.api import constants
 from placement_ac.core.capacity_report import changes
+from placement_ac.core.expected_start import estimate
 from placement_ac.core.inputs import queue_facts
 from placement_ac.core.plan import event_intents, fact_questions
 from placement_ac.core.selection import probe_schedule, provisioned
@@ -178,7 +179,7 @@ IN_SENTENCES: Final = [
     ),
     ("monitoring", "They take at most 2 % of a core", start_forecasts.CORE_SHARE, 0.02),
     ("monitoring", "for 5 ms at a time", start_forecasts.SLICE_SECONDS, 0.005),
-    ("monitoring", "at a time and for 8 s at most", start_forecasts.BUSY_SECONDS, 8),
+    ("monitoring", "at a time and for 8 s at most", estimate.SIMULATION_SECONDS, 8),
     (
         "monitoring",
         "took more than 1.2 s",

@@ -191,6 +191,16 @@ def test_without_the_workers_it_is_said_how_to_read_them() -> None:
     assert expected_start(view_of(job), job) == Unknown(NOT_READ)
 
 
+def test_when_the_time_is_over_it_is_said_what_to_do() -> None:
+    job = waiting()
+    view = view_of(job, *finished(40), running()).with_queue_facts(known())
+    report = start_report(view, job, spent=lambda: 1.0)
+    assert report
+    text = expected_start_text(report)
+    assert text.startswith("expected start: unknown: ask again when fewer jobs wait: those before it ")
+    assert text.endswith("cannot all be simulated within 8 s, position 1 of 1 in queue")
+
+
 @pytest.mark.parametrize(
     "job", [pytest.param(running(), id="it runs"), pytest.param(finished(1)[0], id="it has finished")]
 )

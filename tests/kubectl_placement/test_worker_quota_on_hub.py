@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.cli import worker_options
 from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.core.api.constants import FIELD_MANAGER, JOB
+from placement_ac.core.expected_start.estimate import TOO_SLOW
 from placement_lab.standins.multikueue import hub_job
 from placement_lab.standins.worker import KueueWorker
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
@@ -109,6 +111,30 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     table = run("explain", "workload", "large", "--workers").stdout
     assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
     assert NOT_READ not in table
+
+
+@pytest.mark.parametrize(
+    ("words", "within"),
+    [
+        pytest.param(("explain", "workload", "second"), ("workload",), id="explain workload"),
+        pytest.param(("job", "second", "-n", "default"), ("explanation",), id="job"),
+    ],
+)
+def test_the_simulation_of_a_queue_ends_in_time(
+    there: Stage, run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], within: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(worker_options, "SIMULATION_SECONDS", 1e-9)
+    there.submit("first", requests={GPU: "16"}, annotations={SELECTOR: "gpu!=t4"})
+    there.until_runs("first", "c")
+    there.submit("second", requests={GPU: "16"}, annotations={SELECTOR: "gpu!=t4"})
+
+    def unknown() -> str:
+        found = json.loads(run(*words, "--workers", "-ojson").stdout)
+        for key in (*within, "expectedStart"):
+            found = found[key]
+        return str(found["unknown"])
+
+    soon(lambda: unknown() == TOO_SLOW)
 
 
 def test_a_job_does_not_go_where_another_one_has_its_name(there: Stage, run: Run) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Mapping, S
 from datetime import datetime
 from typing import Final
 
-from placement_ac.core.expected_start.estimate import expected_starts
+from placement_ac.core.expected_start.estimate import TOO_LATE, expected_starts, no_limit
 from placement_ac.core.expected_start.history import RUNS_LEAST, Run
 from placement_ac.core.expected_start.model import ExpectedStart, Unknown
 from placement_ac.core.expected_start.world import HubQueues, PlacementInputs, prepare
@@ -22,7 +22,7 @@ def forecast(
     hub: HubQueues | None,
     now: datetime,
     wanted: Container[str] | None = None,
-    spent: Callable[[], float] = lambda: 0.0,
+    spent: Callable[[], float] = no_limit,
 ) -> Generator[None, None, Mapping[str, ExpectedStart]]:
     """Return uid → the expected start of each job that waits; yield after each few milliseconds.
 
@@ -33,7 +33,7 @@ def forecast(
     found = dict((yield from expected_starts(prepared.world, wanted, spent=spent)))
     short = sorted("/".join(queue) for queue in prepared.without_run_times)
     for uid, start in found.items():
-        if isinstance(start, Unknown) and short:
+        if start == Unknown(TOO_LATE) and short:
             found[uid] = Unknown(TOO_FEW_RUNS.format(queue=short[0]))
     unknown = prepared.unknown.items()
     return {**found, **{uid: Unknown(why) for uid, why in unknown if wanted is None or uid in wanted}}

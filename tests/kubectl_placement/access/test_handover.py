@@ -1,4 +1,4 @@
-"""`exec` and `port-forward` hand over to kubectl, with the caller's way and nothing left behind."""
+"""`exec` and `port-forward` hand over to kubectl, with the caller's access and nothing left behind."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""`job` reads the Pods of a job on its cluster as the caller, or says what opens the way there."""
+"""`job` reads the Pods of a job on its cluster as the caller, or says what gives access there."""
 
 import json
 from collections.abc import Iterator
@@ -35,15 +35,15 @@ def test_the_pods_of_a_job_are_those_on_its_cluster(there: JobStage) -> None:
     assert "\nPods on b\nNAME" in text
 
 
-def test_pods_that_cannot_be_read_are_unknown_and_each_way_is_named(there: JobStage) -> None:
+def test_pods_that_cannot_be_read_are_unknown_and_each_method_is_named(there: JobStage) -> None:
     there.job("train", "a")
     there.write_kubeconfig()
     story = told(there)
     assert (story["job"]["state"], story["job"]["cluster"]) == ("running", "a")
     assert story["pods"]["pods"] == []
-    assert story["pods"]["problem"].startswith("open one of these ways to cluster a")
+    assert story["pods"]["problem"].startswith("fix one of these access methods to cluster a")
     lines = there.run("job", "train").stdout.splitlines()
-    [begin] = [number for number, line in enumerate(lines) if line.startswith("Pods on a: unknown: open one")]
+    [begin] = [number for number, line in enumerate(lines) if line.startswith("Pods on a: unknown: fix one")]
     assert lines[begin + 1].startswith("  1. kubeconfig: ")
 
 

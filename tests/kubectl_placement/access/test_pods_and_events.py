@@ -127,7 +127,7 @@ def test_without_a_way_to_the_cluster_the_hubs_events_are_shown(stage: JobStage)
     done = stage.run("events", "train", "-o", "json")
     assert done.exit_code == 0
     assert [event["reason"] for event in json.loads(done.stdout)["events"]] == ["QuotaReserved"]
-    assert "open one of these ways to cluster a (MultiKueueCluster p-a)" in done.stderr
+    assert "fix one of these access methods to cluster a (MultiKueueCluster p-a)" in done.stderr
 
 
 def test_a_part_that_may_not_be_read_is_named(stage: JobStage) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.access.methods import Candidate
 from kubectl_placement.access.open import OpenCluster
 from kubectl_placement.access.pods import NotOurs, read_job
 from kubectl_placement.access.target import ClusterTarget
-from kubectl_placement.access.ways import Candidate
 from kubectl_placement.jobs.lookup import JobId
 from placement_ac.kube.client import Client
 from placement_lab.hub import Hub

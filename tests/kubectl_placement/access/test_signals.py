@@ -20,7 +20,7 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
-def hanging_way(stage: JobStage, folder: Path) -> Path:
+def hanging_command(stage: JobStage, folder: Path) -> Path:
     """Let the access file name a command for worker a, whose kubeconfig has a plugin that hangs.
 
     Returns the file that the plugin writes when it is run.
@@ -35,7 +35,7 @@ def hanging_way(stage: JobStage, folder: Path) -> Path:
     config["users"][0]["user"] = {"exec": plugin}
     printed = folder / "printed"
     printed.write_text(json.dumps(config))
-    entry = {"cluster": "a", "command": [script(folder / "way.sh", f"cat {printed}")]}
+    entry = {"cluster": "a", "command": [script(folder / "command.sh", f"cat {printed}")]}
     file = stage.kubeconfig.parent / "placement-ac" / "access.yaml"
     file.parent.mkdir()
     file.write_text(json.dumps({"clusters": [entry]}))
@@ -56,7 +56,7 @@ def test_a_signal_leaves_no_kubeconfig(
 ) -> None:
     stage.job()
     stage.write_kubeconfig()
-    ready = hanging_way(stage, tmp_path)
+    ready = hanging_command(stage, tmp_path)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent), "TMPDIR": str(temporary)}

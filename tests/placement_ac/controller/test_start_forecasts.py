@@ -11,13 +11,13 @@ import pytest
 from placement_ac.cache.store import Cache
 from placement_ac.controller import start_forecasts
 from placement_ac.controller.start_forecasts import (
-    BUSY_SECONDS,
     CORE_SHARE,
     LOOK_SECONDS,
     SLICE_SECONDS,
     StartForecaster,
 )
 from placement_ac.core.api import constants
+from placement_ac.core.expected_start.estimate import SIMULATION_SECONDS
 from placement_ac.core.expected_start.outcomes import RESULTS
 from placement_ac.core.inputs.state import Key, PlacementPolicy, Snapshot
 from placement_ac.observability.metrics import Metrics
@@ -99,7 +99,7 @@ async def test_others_have_their_turn_between_the_slices() -> None:
 
 async def test_a_look_that_takes_too_long_ends_and_counts_as_unknown() -> None:
     job = waiting()
-    at = Stage(*finished(40), running(), job, seconds=BUSY_SECONDS)
+    at = Stage(*finished(40), running(), job, seconds=SIMULATION_SECONDS)
     await at.looks.look()
     at.now += timedelta(minutes=3)
     at.put(started(job, at.now))
@@ -109,7 +109,7 @@ async def test_a_look_that_takes_too_long_ends_and_counts_as_unknown() -> None:
 
 async def test_what_was_simulated_in_time_counts() -> None:
     job = waiting()
-    at = Stage(*finished(40), running(), job, seconds=BUSY_SECONDS / 40)
+    at = Stage(*finished(40), running(), job, seconds=SIMULATION_SECONDS / 40)
     await at.looks.look()
     at.now += timedelta(minutes=3)
     at.put(started(job, at.now))
@@ -117,7 +117,7 @@ async def test_what_was_simulated_in_time_counts() -> None:
     assert at.counted() == {"held": 1}
 
 
-@pytest.mark.parametrize("step", [0.0, BUSY_SECONDS / 1000, BUSY_SECONDS / 40])
+@pytest.mark.parametrize("step", [0.0, SIMULATION_SECONDS / 1000, SIMULATION_SECONDS / 40])
 async def test_it_looks_so_seldom_that_it_takes_a_small_share_of_a_core(step: float) -> None:
     """Whoever asks for the time finds that another step has passed: so the whole cost is known."""
     at, steps = Stage(*finished(40), running(), waiting()), count()

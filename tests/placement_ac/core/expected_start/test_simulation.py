@@ -185,6 +185,14 @@ def test_of_a_queue_too_long_to_simulate_in_time_the_first_jobs_have_an_interval
     )
 
 
+def test_a_job_that_cannot_be_reached_in_time_does_not_use_up_the_time() -> None:
+    world = World((pool(4),), tuple(waits(f"j{place:03}", place) for place in range(500)))
+    asked = count()
+    found = all_steps(expected_starts(world, {"j499"}, spent=lambda: next(asked) / 100))
+    assert found == {"j499": Unknown(TOO_SLOW)}
+    assert next(asked) < 40
+
+
 def test_without_any_time_nothing_is_simulated() -> None:
     world = World((pool(4),), (waits("x", 0),))
     assert all_steps(expected_starts(world, spent=lambda: 1.0)) == {"x": Unknown(TOO_SLOW)}

@@ -1,4 +1,4 @@
-"""The ways of a caller to a job's cluster: which is taken, why another is not, and what is never shown."""
+"""The access methods to a job's cluster: which is taken, why another is not, and what is never shown."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ def pods_by(stage: JobStage, *words: str, **options: Any) -> list[str]:
 
 
 def refused(stage: JobStage, *words: str) -> list[str]:
-    """The lines on stderr where there is no way; they hold no secret."""
+    """The lines on stderr where there is no access; they hold no secret."""
     done = stage.run("get", "pods", "train", *words)
     assert (done.exit_code, done.stdout) == (1, ""), done.output
     for secret in secrets(stage):
@@ -54,7 +54,7 @@ def worker_kubeconfig(stage: JobStage, path: str = "theirs", worker: str = "a") 
 
 
 def script(stage: JobStage, text: str) -> str:
-    path = stage.kubeconfig.parent / "way.sh"
+    path = stage.kubeconfig.parent / "command.sh"
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
@@ -100,7 +100,7 @@ def test_another_context_is_not_taken(stage: JobStage, changes: dict[str, Any], 
     stage.write_kubeconfig("a", **changes)
     lines = refused(stage)
     assert lines[0] == (
-        "Error: open one of these ways to cluster a (MultiKueueCluster p-a): none leads there as you"
+        "Error: fix one of these access methods to cluster a (MultiKueueCluster p-a): none works for you"
     )
     url = stage.fleet.hubs["a"].secure_url
     assert lines[1].startswith(
@@ -351,7 +351,7 @@ def test_a_command_that_prints_credentials(stage: JobStage) -> None:
     ("text", "problem"),
     [
         pytest.param("echo hunter2; exit 3", "ended with code 3", id="a failure"),
-        pytest.param("echo hunter2", "way.sh", id="no kubeconfig"),
+        pytest.param("echo hunter2", "command.sh", id="no kubeconfig"),
         pytest.param(
             'echo \'{"kind": "ExecCredential", "token": "hunter2"}\'', "gave no ExecCredential", id="half"
         ),
@@ -366,7 +366,7 @@ def test_what_a_command_prints_is_not_shown(stage: JobStage, text: str, problem:
     access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, text)]}]})
     lines = refused(stage)
     assert lines[3].startswith("3. access file: ")
-    assert problem in lines[3] or problem == "way.sh"
+    assert problem in lines[3] or problem == "command.sh"
 
 
 @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_without_the_option_no_secret_is_read(stage: JobStage) -> None:
     assert [one.path for one in stage.hub.journal[begin:] if "/secrets" in one.path] == []
 
 
-# -- what is wrong with a way
+# -- what is wrong with a method
 
 
 def test_a_cluster_that_does_not_answer(stage: JobStage) -> None:

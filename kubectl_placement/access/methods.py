@@ -1,7 +1,7 @@
 """
 The access methods of a caller to a cluster, in the order in which they are tried.
 
-Each yields logins, or why it leads nowhere.
+Each yields logins, or why it gives no access.
 
 - A context of the caller's kubeconfig that leads to the same API server, or that the access file names.
 - OCM's cluster-proxy with the caller's own hub token: `https://USER-SERVER/CLUSTER/…`. It accepts a token of
@@ -84,15 +84,15 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A login that may lead to the cluster. `way`: for people."""
+    """A login that may lead to the cluster. `method`: for people."""
 
-    way: str
+    method: str
     login: Login
     kubectl: tuple[str, ...] = ()
     """The flags with which kubectl has the same access; (): none has, see `login.access`."""
 
 
-Way = Callable[[Search], AsyncIterator[Candidate | Closed]]
+AccessMethod = Callable[[Search], AsyncIterator[Candidate | Closed]]
 
 
 # -- contexts
@@ -213,7 +213,7 @@ async def configured(search: Search) -> AsyncIterator[Candidate | Closed]:
 
 
 async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
-    way = f"command {entry.command[0]}"
+    method = f"command {entry.command[0]}"
     server = entry.server or next((server.url for server in search.target.servers), "")
     authority = next((server.authority for server in search.target.servers), "")
     if entry.certificate_authority:
@@ -223,17 +223,17 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     output = await plugin_output(plugin, cluster, search.show)
     if not _is_credential(output):
         path = _temporary(search.stack, output)
-        return Candidate(way, Login(path, show=search.show), ("--kubeconfig", str(path)))
+        return Candidate(method, Login(path, show=search.show), ("--kubeconfig", str(path)))
     if not server:
         return Closed(
-            FILE, "set server, and certificateAuthority", f"{way} gives credentials, and no address"
+            FILE, "set server, and certificateAuthority", f"{method} gives credentials, and no address"
         )
     got = parse_credentials(output, plugin)
     described: dict[str, str] = {"server": server, "certificate-authority-data": _base64(authority)}
     access = read_profile(described, got.token, got.client_certificate_data, got.client_key_data)
     if isinstance(access, Unusable):
         return Closed(FILE, "correct the entry of this cluster", access.why)
-    return Candidate(way, Login(access=access))
+    return Candidate(method, Login(access=access))
 
 
 def _pem(file: str) -> str:
@@ -292,4 +292,4 @@ async def as_hub(search: Search) -> AsyncIterator[Candidate | Closed]:
     yield Candidate(f"Kueue's credentials ({described_as})", login)
 
 
-WAYS: Final[tuple[Way, ...]] = (contexts, cluster_proxy, configured, as_hub)
+ACCESS_METHODS: Final[tuple[AccessMethod, ...]] = (contexts, cluster_proxy, configured, as_hub)
