@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.safe_yaml import NotYaml, load_yaml
+from placement_ac.kube.clientcmd import expanded
 
 VARIABLE: Final = "PLACEMENT_AC_ACCESS_CONFIG"
 USUAL: Final = "placement-ac/access.yaml"
@@ -56,7 +57,7 @@ class AccessEntry(_Part):
             field: getattr(self, field).replace(CLUSTER, name)
             for field in ("context", "kubeconfig", "server", "certificate_authority")
         }
-        texts["kubeconfig"] = str(Path(texts["kubeconfig"]).expanduser()) if self.kubeconfig else ""
+        texts["kubeconfig"] = str(expanded(texts["kubeconfig"])) if self.kubeconfig else ""
         command = tuple(word.replace(CLUSTER, name) for word in self.command)
         return self.model_copy(update={**texts, "command": command})
 
@@ -91,7 +92,7 @@ def access_path(given: Path | None) -> Path:
     if named := os.environ.get(VARIABLE):
         return Path(named)
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / USUAL
+    return expanded(base) / USUAL
 
 
 def read_access_file(given: Path | None) -> AccessFile:

@@ -34,7 +34,7 @@ from placement_ac.core.api.text import joined
 from placement_ac.core.kubeconfig.read import read_profile, split_address
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.kube.client import Client
-from placement_ac.kube.clientcmd import context_configs
+from placement_ac.kube.clientcmd import context_configs, expanded
 from placement_ac.kube.exec_plugin import (
     API_VERSIONS,
     ExecPlugin,
@@ -238,7 +238,7 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
 
 def _pem(file: str) -> str:
     """Return a file of certificates; their comments may be of any charset."""
-    return Path(file).expanduser().read_text("ascii", errors="ignore")
+    return expanded(file).read_text("ascii", errors="ignore")
 
 
 def _is_credential(output: bytes) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 import click
 from rich.console import RenderableType
 
+from kubectl_placement.cli.hub_names import cluster_references, named_cluster
 from kubectl_placement.cli.hub_options import HubSource, live_hub_options, read_hub
 from kubectl_placement.cli.missing_kinds import require_readable, require_served, require_settings
 from kubectl_placement.cli.output import age_text, emit, plain_table, safe_text
@@ -16,7 +17,6 @@ from kubectl_placement.hub.requirements import READ_KINDS
 from kubectl_placement.status.reboot import RebootAnswer, cluster_objects_of, reboot_answer
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import duration, with_client
-from placement_ac.cli.names import cluster_names
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, MANAGED_CLUSTER, WORKLOAD
 from placement_ac.core.api.errors import NotFound
@@ -65,7 +65,7 @@ def _after(within: timedelta, now: datetime) -> datetime:
 
 
 @click.command("drain", cls=ReadCommand, epilog="Example:  placement-ac drain cluster1 --by 18:00")
-@click.argument("cluster", shell_complete=cluster_names)
+@click.argument("cluster", callback=named_cluster, shell_complete=cluster_references)
 @click.option(
     "--by", metavar="TIME", help="Until when jobs may run there, as 18:00 (local time) or RFC 3339."
 )

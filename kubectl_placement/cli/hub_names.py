@@ -1,4 +1,4 @@
-"""Complete checks, and what `explain` explains, in a shell."""
+"""Names of checks and clusters as kubectl takes them, and their completion, and that of `explain`."""
 
 from typing import Any, Final
 
@@ -6,11 +6,14 @@ import click
 
 from kubectl_placement.explain.subject import KINDS, TYPE_NAMES, UNTYPED
 from kubectl_placement.hub.kind_names import names_of_kind
-from placement_ac.cli.names import check_names, names_in, starting, words_before
-from placement_ac.core.api.constants import ADMISSION_CHECK
+from placement_ac.cli.names import check_names, cluster_names, names_in, starting, words_before
+from placement_ac.core.api.constants import ADMISSION_CHECK, MANAGED_CLUSTER, Kind
 from placement_ac.core.api.text import did_you_mean
 
-_CHECK_TYPES: Final = frozenset(names_of_kind(ADMISSION_CHECK, "check"))
+_TYPES: Final = {
+    ADMISSION_CHECK: frozenset(names_of_kind(ADMISSION_CHECK, "check")),
+    MANAGED_CLUSTER: frozenset(names_of_kind(MANAGED_CLUSTER, "cluster")),
+}
 
 
 def named_checks(_: click.Context, __: click.Parameter, value: Any) -> Any:
@@ -21,20 +24,38 @@ def named_checks(_: click.Context, __: click.Parameter, value: Any) -> Any:
     return tuple(map(_check_name, value)) if isinstance(value, tuple) else value and _check_name(value)
 
 
+def named_cluster(_: click.Context, __: click.Parameter, value: str) -> str:
+    """Return the same of a managed cluster. Raises BadParameter."""
+    return _name(MANAGED_CLUSTER, value)
+
+
 def _check_name(word: str) -> str:
-    kind, slash, name = word.rpartition("/")
-    if slash and kind.lower() not in _CHECK_TYPES:
-        meant = did_you_mean(kind.lower(), _CHECK_TYPES)
-        raise click.BadParameter(f"{word!r} is not the name of an AdmissionCheck{meant}")
+    return _name(ADMISSION_CHECK, word)
+
+
+def _name(of: Kind, word: str) -> str:
+    type_, slash, name = word.rpartition("/")
+    if slash and type_.lower() not in _TYPES[of]:
+        meant = did_you_mean(type_.lower(), _TYPES[of])
+        article = "an" if of.kind[0] in "AEIOU" else "a"
+        raise click.BadParameter(f"{word!r} is not the name of {article} {of.kind}{meant}")
     return name
 
 
 def check_references(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Return the completions of NAME or TYPE/NAME of a check."""
     type_, slash, name = typed.rpartition("/")
-    if slash and type_.lower() not in _CHECK_TYPES:
+    if slash and type_.lower() not in _TYPES[ADMISSION_CHECK]:
         return []
     return [f"{type_}{slash}{check}" for check in check_names(context, parameter, name)]
+
+
+def cluster_references(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Return the completions of NAME or TYPE/NAME of a managed cluster."""
+    type_, slash, name = typed.rpartition("/")
+    if slash and type_.lower() not in _TYPES[MANAGED_CLUSTER]:
+        return []
+    return [f"{type_}{slash}{cluster}" for cluster in cluster_names(context, parameter, name)]
 
 
 def subject_words(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:

@@ -16,10 +16,11 @@ from kubectl_placement.cli.missing_kinds import report_missing, require_served, 
 from kubectl_placement.cli.output import emit, safe_text
 from kubectl_placement.cli.setup_inputs import with_setup_inputs
 from kubectl_placement.cli.worker_options import WorkerOptions, quota_options, require_hub, with_quota
-from kubectl_placement.hub.dump import InvalidManifest
+from kubectl_placement.hub.dump import InvalidManifest, Object
+from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from kubectl_placement.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
-from kubectl_placement.jobs.new_job import NewJob, workers_of_jobs
+from kubectl_placement.jobs.new_job import NewJob, is_job, workers_of_jobs
 from kubectl_placement.plan.manifest_changes import planned_resources
 from kubectl_placement.plan.moves import MovesReport, planned_moves, workers_for_moves
 from kubectl_placement.plan.plan_report import (
@@ -33,7 +34,7 @@ from kubectl_placement.plan.plan_report import (
 from kubectl_placement.plan.what_if import new_jobs, what_if
 from kubectl_placement.readers.manifests import STDIN, files_of, read_manifests
 from placement_ac.cli.documents import Form, output
-from placement_ac.cli.login_options import with_client
+from placement_ac.cli.login_options import login_to, with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -142,12 +143,31 @@ def _of_moves(report: MovesReport) -> Iterator[str]:
         yield "No job runs."
 
 
+def _in_namespace(manifests: Sequence[Object], where: HubSource) -> list[Object]:
+    """Return the manifests, those without a namespace in the context's, where kubectl would create them.
+
+    With `-n` or a dump, they stay as they are. Raises LoginFailed.
+    """
+    if where.namespace or where.dump_files or not any(map(_lacks_namespace, manifests)):
+        return [*manifests]
+    place = {"namespace": login_to(where).namespace}
+    return [
+        one | {"metadata": one["metadata"] | place} if _lacks_namespace(one) else one for one in manifests
+    ]
+
+
+def _lacks_namespace(manifest: Object) -> bool:
+    kind = kind_of(manifest)[0]
+    is_namespaced = is_job(manifest) or (kind is not None and kind.namespaced)
+    return is_namespaced and not manifest["metadata"].get("namespace")
+
+
 def _plan_manifests(
     files: tuple[str, ...], where: HubSource, wanted: WorkerOptions | None, form: Form
 ) -> None:
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
-    manifests = read_manifests(files)
+    manifests = _in_namespace(read_manifests(files), where)
     spaces = (manifest["metadata"].get("namespace") for manifest in manifests)
     namespaces = sorted({one for one in spaces if isinstance(one, str) and one})
     found = read_all_namespaces(where, namespaces=namespaces, schemas=planned_resources(manifests))

@@ -132,10 +132,25 @@ def _ambiguous(name: str, jobs: Sequence[JobId]) -> str:
     return f"use {enumeration([f'`{word}`' for word in words], 'or')}: {name} {where}"
 
 
+def _job_of_pod(name: str, jobs: Iterable[JobId]) -> JobId | None:
+    """Return the job whose controller may have given a Pod this name: `train-0-x7k2p` for `train`."""
+    candidates = (job for job in jobs if name.startswith(f"{job.name}-"))
+    return max(candidates, key=lambda job: (len(job.name), job), default=None)
+
+
+_POD_TYPES: Final = ("pod", "pods", "po")
+
+
 def _not_found(there: Sequence[Object], type_: str, name: str, namespace: str) -> SubjectNotFound:
     jobs = {job for workload in there for job in jobs_of(workload)}
     types = {word for job in jobs for word in type_names(job)} | WORKLOAD_TYPES
     where = f" in namespace {namespace}" if namespace else ""
+    if "/" in type_ or type_ in {job.name for job in jobs} - types:
+        return SubjectNotFound(f'name one job, as NAME, TYPE/NAME or TYPE NAME: "{type_}" is no type')
+    if (owner := _job_of_pod(name, jobs)) and type_ in ("", *_POD_TYPES):
+        return SubjectNotFound(
+            f'use `{owner.type}/{owner.name}`: "{name}"{where} is no job, but perhaps a Pod of it'
+        )
     if not type_:
         names = {job.name for job in jobs} | {key_of(workload)[1] for workload in there}
         return SubjectNotFound(f'no job "{name}" found{where}{did_you_mean(name, names) or _NO_WORKLOAD}')

@@ -1,10 +1,13 @@
 """
 Read objects from files: manifests as kubectl reads them, and dumps as `kubectl get -o yaml` writes them.
 
-Reads YAML and JSON with several documents and `v1` Lists; the files of a folder by name; `-` is stdin.
+Reads YAML and JSON with several documents and `v1` Lists, in UTF-8 or, with a byte order mark, UTF-16; the
+files of a folder by name; `-` is stdin.
 """
 
+import codecs
 import csv
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +33,10 @@ _TOO_DEEP: Final = (
     f"remove the levels beyond {MAX_LEVELS}, or the alias by which it contains itself: "
     "it is nested too deeply"
 )
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Beginnings of a file that the `>` of Windows' PowerShell has written."""
 _URL: Final = re.compile("https?://")
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
 
 
@@ -87,7 +93,12 @@ def _sources(name: str) -> Iterator[tuple[str, str]]:
     except OSError as error:
         raise InvalidManifest(f"{name}: {error.strerror}") from None
     for file in files:
-        yield str(file), _text(str(file), partial(file.read_text, "utf-8"))
+        yield str(file), _text(str(file), partial(_read, file))
+
+
+def _read(file: Path) -> str:
+    content = file.read_bytes()
+    return content.decode("utf-16" if content.startswith(_UTF16) else "utf-8")
 
 
 def _files(path: Path) -> list[Path]:
@@ -113,7 +124,7 @@ def _documents(source: tuple[str, str]) -> Iterator[Any]:
     """Yield what each document holds, as far as there is anything in it."""
     name, text = source
     try:
-        documents = load_documents(text)
+        documents = _stream(text) or load_documents(text)
     except NotYaml as error:
         raise InvalidManifest(f"{name}: {_TOO_DEEP if error.is_too_deep else error}") from None
     if _are_nested_too_deeply(documents):
@@ -121,6 +132,19 @@ def _documents(source: tuple[str, str]) -> Iterator[Any]:
     if "*" in text and _count_values(documents, {}) > VALUES_PER_CHARACTER * len(text):
         raise InvalidManifest(f"{name}: {TOO_MANY_ALIASES}")
     yield from (document for document in documents if document is not None)
+
+
+def _stream(text: str) -> list[Any]:
+    """Return objects in JSON one behind the other, as `jq` writes them; []: it is something else."""
+    decoder, documents, rest = json.JSONDecoder(), [], text.lstrip()
+    try:
+        while rest.startswith("{"):
+            document, end = decoder.raw_decode(rest)
+            documents.append(document)
+            rest = rest[end:].lstrip()
+    except (ValueError, RecursionError):
+        return []
+    return [] if rest or len(documents) < 2 else documents  # noqa: PLR2004, RUF100  # one is YAML, too
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:
@@ -146,6 +170,9 @@ def _count_values(node: Any, known: dict[int, int]) -> int:
 
 def _unfolded(document: Any, name: str) -> Iterator[Object]:
     """Yield the object, or those in a List."""
+    if Path(name).name in _KUSTOMIZATIONS:
+        folder = Path(name).parent
+        raise InvalidManifest(f"{name}: use `kubectl kustomize {folder} | …` and -f -: it is no object")
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         raise InvalidManifest(f"{name}: a document has no kind, so it is no Kubernetes object")
     if not isinstance(document.get("apiVersion"), str):

@@ -54,9 +54,16 @@ def duration(value: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
+class _Kubeconfig(click.Path):
+    """A file; an empty word is none, as for kubectl: `--kubeconfig "$CONFIG"` in a script."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value, param, ctx) if value else None
+
+
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 LOGIN: Final = (
-    click.Option(["--kubeconfig"], type=FILE, help="The kubeconfig."),
+    click.Option(["--kubeconfig"], type=_Kubeconfig(dir_okay=False, path_type=Path), help="The kubeconfig."),
     click.Option(["--context"], help="The context in the kubeconfig."),
 )
 login_options = option_group("where", HubLogin, *LOGIN)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from placement_ac.cli.kubectl_words import as_click_reads, with_command_first
 from placement_ac.cli.terminal import controls_shown
 from placement_ac.core.api.text import did_you_mean
 
@@ -103,6 +104,9 @@ class LazyGroup(click.Group):
         return command.get_short_help_str() if command else ""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = with_command_first(args)
+        if args[:1] == ["help"]:  # as kubectl has it
+            args = [*args[1:], "--help"]
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -115,7 +119,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
-            return super().resolve_command(ctx, args)
+            name, command, words = super().resolve_command(ctx, args)
         except click.UsageError as error:
             if args[0] in PACKAGES and args[0] not in self._without:
                 package = PACKAGES[args[0]]
@@ -124,6 +128,7 @@ class LazyGroup(click.Group):
                 ) from None
             message = error.message.removesuffix(".") + did_you_mean(args[0], self._found)
             raise click.UsageError(message, ctx) from None
+        return name, command, as_click_reads(words, command.params) if command else words
 
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         if name not in self._found:

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Final
 
 import click
 
-from placement_ac.core.api.errors import PlacementAcError, UnusableArgument
+from placement_ac.core.api.errors import ApiError, PlacementAcError, UnusableArgument
 from placement_ac.core.api.printable import one_line
 from placement_ac.observability import logs
 
 PYTHONS_CODE: Final = 1
 """Python's exit code after an exception that nobody has handled."""
+_UNAUTHORIZED: Final = 401
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
@@ -63,7 +64,10 @@ class ReadCommand(click.Command):
 
 def _in_click(error: PlacementAcError, ctx: click.Context) -> click.ClickException:
     """Return an error as click's: one of usage for a value that the caller has given."""
-    message = "\n".join(map(one_line, str(error).splitlines()))
+    text = str(error)
+    if isinstance(error, ApiError) and error.status == _UNAUTHORIZED:
+        text = f"log in again: the API server does not accept your credentials ({text})"
+    message = "\n".join(map(one_line, text.splitlines()))
     is_of_usage = isinstance(error, UnusableArgument)
     return click.UsageError(message, ctx) if is_of_usage else click.ClickException(message)
 

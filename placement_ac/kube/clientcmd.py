@@ -4,6 +4,7 @@ Find the API server of a kubeconfig and the credentials for it, by client-go's r
 - Files: --kubeconfig is one file, which must exist. Else $KUBECONFIG is a list, whose missing and empty files
   count for nothing; else ~/.kube/config. If they have no context, a Pod's account. A file that cannot be read
   is an error.
+- The namespace is that of the context; in a Pod with an account, otherwise $POD_NAMESPACE or the account's.
 - Several files are merged: the first one that has a cluster, a user or a context of a name, or a
   current-context, wins with all of it. Relative paths are relative to their own file.
 - A file is YAML or JSON, in UTF-8 or, with a byte order mark, UTF-16. Unknown fields are ignored; a field of
@@ -63,6 +64,7 @@ POD_HOST: Final = "KUBERNETES_SERVICE_HOST"
 POD_PORT: Final = "KUBERNETES_SERVICE_PORT"
 POD_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the files of a Pod's account are."""
+POD_NAMESPACE: Final = "POD_NAMESPACE"
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 
 _E = TypeVar("_E")
@@ -78,7 +80,7 @@ class ClientConfig:
     context: str = ""
     """"": none, as in a Pod."""
     namespace: str = ""
-    """That of the context; "": none."""
+    """That of the context, or of the Pod; "": none."""
     token_file: str = ""
     basic: str = field(default="", repr=False)
     """The header for a user name and a password."""
@@ -101,6 +103,8 @@ def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCon
         chosen = context or merged.current_context
         if not chosen and POD_HOST in os.environ and not kubeconfig:
             return _pod_client_config()
+        if not any(map(_exists, paths)):
+            raise LoginFailed(_no_file(source))
         return _client_config(merged, chosen, source, paths)
     except (KubeconfigRefused, NotYaml) as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
@@ -151,8 +155,18 @@ def _paths(kubeconfig: Path | None) -> list[Path]:
     if kubeconfig:
         return [kubeconfig]
     listed = os.environ.get(KUBECONFIG)
-    names = listed.split(os.pathsep) if listed else [str(Path(HOME).expanduser())]
+    names = listed.split(os.pathsep) if listed else [str(expanded(HOME))]
     return [Path(name) for name in dict.fromkeys(names) if name]
+
+
+def expanded(path: str) -> Path:
+    """Return a path with the home folder in place of `~`; as it is for a user who has none."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  Path's raises then, as in OpenShift's containers
+
+
+def _no_file(source: str) -> str:
+    hint = " (a shell expands no ~ in quotes)" if "~" in source else ""
+    return f"cannot log in: set {KUBECONFIG}, or use --kubeconfig: there is no file {source}{hint}"
 
 
 def _exists(path: Path) -> bool:
@@ -247,7 +261,8 @@ def _first_of_each(entries: Iterable[_E]) -> list[_E]:
 def _client_config(config: Kubeconfig, context: str, source: str, paths: list[Path]) -> ClientConfig:
     cluster, user = _current(config, context)
     access = _server(cluster, user)
-    namespace = next(entry.context.namespace for entry in config.contexts if entry.name == context)
+    of_context = next(entry.context.namespace for entry in config.contexts if entry.name == context)
+    namespace = of_context or _pod_namespace()
     basic = _basic(*_user_of(cluster.server))
     client_config = ClientConfig(access, source, context, namespace, basic=basic)
     if access.is_secure:
@@ -418,6 +433,13 @@ def _base64(text: str) -> str:
 # -- in a Pod
 
 
+def _pod_namespace() -> str:
+    """Return the namespace that kubectl uses in a Pod if no context names one; "": not in one."""
+    if not (os.environ.get(POD_HOST) and os.environ.get(POD_PORT) and (POD_ACCOUNT / "token").is_file()):
+        return ""
+    return os.environ.get(POD_NAMESPACE) or read_token(str(POD_ACCOUNT / "namespace"))
+
+
 def _pod_client_config() -> ClientConfig:
     """Return the config of a Pod's account. Raises LoginFailed."""
     source = "the Pod's account"
@@ -431,4 +453,5 @@ def _pod_client_config() -> ClientConfig:
         access = _with_authority(ClusterAccess(server), cluster)
     except KubeconfigRefused as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
-    return ClientConfig(access, source, token_file=token, files=digests_of((token, authority)))
+    files = digests_of((token, authority))
+    return ClientConfig(access, source, namespace=_pod_namespace(), token_file=token, files=files)

@@ -64,6 +64,8 @@ def _field(text: str, known: tuple[str, ...]) -> Test:
 
 
 def _at(obj: Any, keys: list[str]) -> str:
+    if keys == ["status", "successful"]:  # of Jobs: the name in selectors
+        return _at(obj, ["status", "succeeded"]) or "0"
     for key in keys:
         if not isinstance(obj, dict):
             return ""

@@ -130,6 +130,30 @@ def test_the_workload_of_a_job(words: str, expected: str) -> None:
         pytest.param(
             "workload/gone", "team", 'no Workload of workload "gone" found in namespace team', id="a Workload"
         ),
+        pytest.param(
+            "eval daily",
+            "team",
+            'name one job, as NAME, TYPE/NAME or TYPE NAME: "eval" is no type',
+            id="two names",
+        ),
+        pytest.param(
+            "job/eval job/daily",
+            "team",
+            'name one job, as NAME, TYPE/NAME or TYPE NAME: "job/eval" is no type',
+            id="two names with their types",
+        ),
+        pytest.param(
+            "pod/eval-0-x7k2p",
+            "team",
+            'use `job.batch/eval`: "eval-0-x7k2p" in namespace team is no job, but perhaps a Pod of it',
+            id="a Pod of a job",
+        ),
+        pytest.param(
+            "eval-x7k2p",
+            "team",
+            'use `job.batch/eval`: "eval-x7k2p" in namespace team is no job, but perhaps a Pod of it',
+            id="the name of a Pod of a job",
+        ),
     ],
 )
 def test_no_workload_is_found(words: str, namespace: str, expected: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
@@ -194,3 +195,20 @@ def test_rights_that_are_missing(
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
     assert (BINDINGS in lines[0], "no preview is possible" in lines[0]) == (code == 2, code == 2)
     assert "the right to list secrets in namespace kueue-system" in lines[0]
+
+
+def test_manifests_without_a_namespace_are_those_of_the_context(hub: Hub, tmp_path: Path) -> None:
+    content = hub.kubeconfig()
+    content["contexts"][0]["context"]["namespace"] = "team"
+    (tmp_path / "hub").write_text(yaml.safe_dump(content))
+    placement = {"apiVersion": f"{OCM_GROUP}/v1beta1", "kind": "Placement", "metadata": {"name": "p"}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"}}
+    manifests = json.dumps(placement | {"spec": {}}) + json.dumps(job | {"spec": {"template": {}}})
+    run = on_hub(tmp_path / "hub")
+
+    def places(*words: str) -> list[str]:
+        answer = json.loads(run("plan", "-f", "-", "-o", "json", *words, input=manifests).stdout)
+        return [one["namespace"] for one in (*answer["objects"], *answer["jobs"])]
+
+    assert places() == ["team", "team"]
+    assert places("-n", "kueue-system") == ["kueue-system", "default"]

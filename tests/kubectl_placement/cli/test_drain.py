@@ -64,6 +64,18 @@ def test_by_an_hour_in_utc_or_at_a_time(admin: Driver, kubeconfig: str) -> None:
     assert timedelta(0) < starts - datetime.now(UTC) <= timedelta(hours=25)
 
 
+def test_a_cluster_by_type_and_name(admin: Driver, kubeconfig: str) -> None:
+    managed(admin, "a")
+    for word in ("managedcluster.cluster.open-cluster-management.io/a", "mcl/a", "cluster/a"):
+        assert drain(word, "--in", "0s", kubeconfig=kubeconfig).exit_code == 0
+        assert annotation(admin)
+        assert drain("a", "--cancel", kubeconfig=kubeconfig).exit_code == 0
+    other = drain("node/a", "--in", "0s", kubeconfig=kubeconfig)
+    assert other.exit_code == 2
+    assert "'node/a' is not the name of a ManagedCluster" in other.stderr
+    assert annotation(admin) is None
+
+
 NEW_YORK = timedelta(hours=-5)
 
 

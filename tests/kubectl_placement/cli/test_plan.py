@@ -270,3 +270,28 @@ def test_a_bug_is_an_error_and_no_change(
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("Traceback")
     assert type(error).__name__ in done.stderr.splitlines()[-1]
+
+
+def test_json_documents_one_behind_the_other(dump: str) -> None:
+    stream = "\n".join(
+        json.dumps(document)
+        for path in (STORY_2, STORY_3)
+        for document in yaml.safe_load_all(Path(path).read_text())
+    )
+    done = plan("-f", "-", "--from-dump", dump, "-o", "json", stdin=stream)
+    assert json.loads(done.stdout) == json.loads(
+        plan("-f", STORY_3, "--from-dump", dump, "-o", "json").stdout
+    )
+
+
+def test_a_file_in_utf_16(dump: str, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(Path(STORY_3).read_text(), "utf-16")
+    done = plan("-f", str(tmp_path / "p.yaml"), "--from-dump", dump)
+    assert (done.exit_code, done.stdout) == (1, plan("-f", STORY_3, "--from-dump", dump).stdout)
+
+
+def test_a_kustomization_is_no_manifest(dump: str, tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text(f"resources: [{STORY_3}]")
+    done = plan("-f", str(tmp_path), "--from-dump", dump)
+    assert done.exit_code == 2
+    assert f"use `kubectl kustomize {tmp_path} | …` and -f -" in done.stderr

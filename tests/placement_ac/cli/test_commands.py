@@ -190,3 +190,30 @@ def test_the_hub_replaces_no_device(tmp_path: Path) -> None:
     assert done.exit_code == 2
     assert done.output.endswith(f"name another file: {pipe} is not a regular file\n")
     assert pipe.is_fifo()
+
+
+def test_credentials_that_are_not_accepted_and_a_hub_that_is_away(hub: Hub, tmp_path: Path) -> None:
+    content = hub.kubeconfig()
+    content["users"][0]["user"] = {"token": "expired"}
+    (tmp_path / "expired").write_text(yaml.safe_dump(content))
+    content["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    (tmp_path / "away").write_text(yaml.safe_dump(content))
+    away = "ClientConnectorError: Cannot connect to host 127.0.0.1:1 [Connect call failed ('127.0.0.1', 1)]"
+    for name, message in (
+        ("expired", "log in again: the API server does not accept your credentials (Unauthorized)"),
+        ("away", f"GET /apis/apps: {away}"),
+    ):
+        run = commands.run("status", "--kubeconfig", str(tmp_path / name))
+        assert (run.exit_code, run.stderr) == (1, f"Error: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        pytest.param(["help"], ["--help"], id="help"),
+        pytest.param(["help", "adopt"], ["adopt", "--help"], id="help of a command"),
+    ],
+)
+def test_help_is_a_word_as_in_kubectl(words: list[str], same: list[str]) -> None:
+    done, expected = commands.run(*words), commands.run(*same)
+    assert (done.exit_code, done.output) == (0, expected.output)

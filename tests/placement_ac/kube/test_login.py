@@ -121,6 +121,66 @@ async def test_the_account_of_a_pod_and_its_token_renewed_on_disk(
 
 
 @pytest.mark.parametrize(
+    ("has_file", "namespace", "variable", "expected"),
+    [
+        pytest.param(False, "", "", "of-the-account", id="that of the account"),
+        pytest.param(False, "", "of-the-variable", "of-the-variable", id="that of POD_NAMESPACE"),
+        pytest.param(True, "", "", "of-the-account", id="with a kubeconfig, that of the account"),
+        pytest.param(True, "", "of-the-variable", "of-the-variable", id="with one, that of POD_NAMESPACE"),
+        pytest.param(True, "of-the-context", "of-the-variable", "of-the-context", id="that of the context"),
+    ],
+)
+def test_the_namespace_in_a_pod(
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    has_file: bool,
+    namespace: str,
+    variable: str,
+    expected: str,
+) -> None:
+    content = hub.kubeconfig()
+    (tmp_path / "token").write_text("a token")
+    (tmp_path / "namespace").write_text("of-the-account\n")
+    authority = content["clusters"][0]["cluster"]["certificate-authority-data"]
+    (tmp_path / "ca.crt").write_bytes(base64.b64decode(authority))
+    in_a_pod(monkeypatch, tmp_path)
+    if variable:
+        monkeypatch.setenv("POD_NAMESPACE", variable)
+    if namespace:
+        content["contexts"][0]["context"]["namespace"] = namespace
+    (tmp_path / "c").write_text(yaml.safe_dump(content))
+    assert Login(tmp_path / "c" if has_file else None).namespace == expected
+
+
+def test_a_user_without_a_home_has_no_kubeconfig_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(LoginFailed, match=r"there is no file ~/\.kube/config"):
+        Login()
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        pytest.param("nowhere", "set KUBECONFIG, or use --kubeconfig: there is no file nowhere$", id="one"),
+        pytest.param("a:b", "there is no file a:b$", id="several"),
+        pytest.param("~/.kube/hub", r"no file ~/.kube/hub \(a shell expands no ~ in quotes\)$", id="a tilde"),
+    ],
+)
+def test_files_of_kubeconfig_that_do_not_exist(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", value)
+    with pytest.raises(LoginFailed, match=problem):
+        Login()
+
+
+@pytest.mark.parametrize(
     ("files", "problem"),
     [
         pytest.param({}, "token has no token, or cannot be read", id="no account"),

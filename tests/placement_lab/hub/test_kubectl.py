@@ -181,6 +181,19 @@ def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
     assert "not found" in kubectl("scale deployment nowhere --replicas=1", fails=True)
 
 
+def test_all_objects_of_a_namespace_and_jobs_that_succeeded(kubectl: Kubectl) -> None:
+    containers = [{"name": "c", "image": "i"}]
+    spec = {"suspend": True, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
+    for name in ("done", "waits"):
+        body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+        kubectl("apply -f -", json.dumps(body))
+    kubectl('patch job done --subresource=status --type=merge -p {"status":{"succeeded":1}}')
+    for selector, names in (("=1", ["done"]), ("=0", ["waits"]), ("!=1", ["waits"])):
+        found = kubectl(f"get jobs --field-selector status.successful{selector} -o name").split()
+        assert found == [f"job.batch/{name}" for name in names], selector
+    assert {"job.batch/done", "job.batch/waits"} <= {*kubectl("get all -o name").split()}
+
+
 def test_objects_without_a_manifest_are_created(kubectl: Kubectl) -> None:
     kubectl("create namespace made")
     kubectl("create secret generic s -n made --from-literal=k=v")
