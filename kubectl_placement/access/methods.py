@@ -18,7 +18,7 @@ import base64
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +31,8 @@ from kubectl_placement.access.proxy_server import find_user_server
 from kubectl_placement.access.target import ClusterTarget, rights_text
 from placement_ac.core.api.errors import LoginFailed, PlacementAcError
 from placement_ac.core.api.text import joined
-from placement_ac.core.kubeconfig.read import read_profile, split_address
+from placement_ac.core.kubeconfig.parse import NOBODY_ELSE, Impersonation, KubeconfigUser
+from placement_ac.core.kubeconfig.read import impersonation_headers, read_profile, split_address
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.kube.client import Client
 from placement_ac.kube.clientcmd import context_configs, expanded
@@ -63,6 +64,8 @@ class AccessOptions:
     as_hub: bool = False
     access_config: Path | None = None
     kueue_namespace: str = "kueue-system"
+    impersonation: Impersonation = NOBODY_ELSE
+    """Whom the caller acts as, on the hub and on the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +131,18 @@ async def contexts(search: Search) -> AsyncIterator[Candidate | Closed]:
 
 def _with_context(search: Search, path: Path | None, name: str) -> Candidate | Closed:
     try:
-        login = Login(path, name, show=search.show)
+        login = Login(path, name, impersonation=search.options.impersonation, show=search.show)
     except LoginFailed as error:
         return Closed(KUBECONFIG, f"correct context {name}", str(error))
     flags = (*(("--kubeconfig", str(path)) if path else ()), "--context", name)
-    return Candidate(f"context {name}", login, flags)
+    return Candidate(f"context {name}", login, (*flags, *search.options.impersonation.flags))
+
+
+def _with_kubeconfig(search: Search, path: Path, method: str) -> Candidate:
+    """Raises LoginFailed."""
+    acts_as = search.options.impersonation
+    login = Login(path, impersonation=acts_as, show=search.show)
+    return Candidate(method, login, ("--kubeconfig", str(path), *acts_as.flags))
 
 
 def _name_the_context(search: Search) -> str:
@@ -204,8 +214,7 @@ async def configured(search: Search) -> AsyncIterator[Candidate | Closed]:
             yield await _by_command(search, entry)
         else:
             path = Path(entry.kubeconfig)
-            login = Login(path, show=search.show)
-            yield Candidate(f"kubeconfig {path}", login, ("--kubeconfig", str(path)))
+            yield _with_kubeconfig(search, path, f"kubeconfig {path}")
     except LoginFailed as error:
         yield Closed(FILE, "correct the entry of this cluster", _without_folder(str(error), entry))
     except (PluginFailed, OSError) as error:
@@ -222,8 +231,7 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     cluster = {"server": server} if server else None
     output = await plugin_output(plugin, cluster, search.show)
     if not _is_credential(output):
-        path = _temporary(search.stack, output)
-        return Candidate(method, Login(path, show=search.show), ("--kubeconfig", str(path)))
+        return _with_kubeconfig(search, _temporary(search.stack, output), method)
     if not server:
         return Closed(
             FILE, "set server, and certificateAuthority", f"{method} gives credentials, and no address"
@@ -233,7 +241,8 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     access = read_profile(described, got.token, got.client_certificate_data, got.client_key_data)
     if isinstance(access, Unusable):
         return Closed(FILE, "correct the entry of this cluster", access.why)
-    return Candidate(method, Login(access=access))
+    headers = impersonation_headers(search.options.impersonation.over(KubeconfigUser()))
+    return Candidate(method, Login(access=replace(access, impersonation=headers)))
 
 
 def _pem(file: str) -> str:

@@ -21,11 +21,21 @@ from placement_ac.kube.client import Client
 KINDS: Final = (ADMISSION_CHECK, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER, WORKLOAD)
 
 
+def _source(login: HubLogin, kueue_namespace: str | None, controller_namespace: str) -> HubSource:
+    """Return the options by which settings are found; the login is that of the client."""
+    return HubSource(
+        login.kubeconfig,
+        login.context,
+        kueue_namespace=kueue_namespace,
+        controller_namespace=controller_namespace,
+    )
+
+
 async def lease_namespace(
     client: Client, login: HubLogin, kueue_namespace: str | None, controller_namespace: str
 ) -> str:
     """Return the namespace of the controller's Lease. Raises ApiError, BadSettings."""
-    where = HubSource(login.kubeconfig, login.context, (), kueue_namespace, controller_namespace)
+    where = _source(login, kueue_namespace, controller_namespace)
     reading = await read_hub(client, where, ())
     return lease_key(reading.view.settings)[0]
 
@@ -39,7 +49,7 @@ async def ask_workers(
     access_providers: Path | None,
 ) -> CapacityReport:
     """Return what the workers say now. Raises ApiError, BadSettings, and ClickException without rights."""
-    where = HubSource(login.kubeconfig, login.context, (), kueue_namespace, controller_namespace)
+    where = _source(login, kueue_namespace, controller_namespace)
     reading = await read_hub(client, where, KINDS)
     require_readable(reading, (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER))
     wanted = WorkerOptions((), answer_within.total_seconds(), access_providers)

@@ -82,6 +82,7 @@ class JobAccess(HubLogin):
             self.as_hub,
             self.access_config,
             self.kueue_namespace,
+            self.impersonation,
         )
 
 

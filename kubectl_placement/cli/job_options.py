@@ -79,6 +79,7 @@ class JobSource(HubSource):
             self.cluster_proxy_ca,
             access_config=self.access_config,
             kueue_namespace=kueue_namespace,
+            impersonation=self.impersonation,
         )
 
     def space(self, of_context: str) -> str:

@@ -12,7 +12,7 @@ import click
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 """The values of a flag (Go: strconv.ParseBool)."""
-_OF_EACH: Final = ("--kubeconfig", "--context", "-n", "--namespace")
+_OF_EACH: Final = ("--kubeconfig", "--context", "--as", "--as-group", "--as-uid", "-n", "--namespace")
 """The options before a command that are its own: kubectl has them before and behind."""
 
 

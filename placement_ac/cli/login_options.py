@@ -14,6 +14,7 @@ import click
 
 from placement_ac.core.api.durations import parse_seconds
 from placement_ac.core.api.printable import one_line
+from placement_ac.core.kubeconfig.parse import Impersonation
 from placement_ac.kube.client import COMMAND_RETRIES, Client
 from placement_ac.kube.login import Login
 
@@ -26,6 +27,13 @@ class HubLogin:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    as_user: str | None = None
+    as_groups: tuple[str, ...] = ()
+    as_uid: str | None = None
+
+    @property
+    def impersonation(self) -> Impersonation:
+        return Impersonation(self.as_user or "", self.as_groups, self.as_uid or "")
 
 
 def option_group(
@@ -65,6 +73,11 @@ FILE: Final = click.Path(dir_okay=False, path_type=Path)
 LOGIN: Final = (
     click.Option(["--kubeconfig"], type=_Kubeconfig(dir_okay=False, path_type=Path), help="The kubeconfig."),
     click.Option(["--context"], help="The context in the kubeconfig."),
+    click.Option(["--as", "as_user"], metavar="USER", help="Act as this user, as with kubectl."),
+    click.Option(
+        ["--as-group", "as_groups"], metavar="GROUP", multiple=True, help="Act as one of this group, too."
+    ),
+    click.Option(["--as-uid"], metavar="UID", help="Act as the user with this UID, too."),
 )
 login_options = option_group("where", HubLogin, *LOGIN)
 kueue_namespace_option = click.option(
@@ -77,7 +90,12 @@ kueue_namespace_option = click.option(
 
 def login_to(where: HubLogin) -> Login:
     """Return the login to the hub; a credential plugin's messages are shown, as by kubectl."""
-    return Login(where.kubeconfig, where.context, show=lambda text: click.echo(text, nl=False, err=True))
+    return Login(
+        where.kubeconfig,
+        where.context,
+        impersonation=where.impersonation,
+        show=lambda text: click.echo(text, nl=False, err=True),
+    )
 
 
 def with_client(where: HubLogin, work: Callable[[Client], Awaitable[T]], *, announces: bool = False) -> T:

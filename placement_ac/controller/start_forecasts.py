@@ -171,8 +171,9 @@ class StartForecaster:
             self.cost_seconds += work.spent
         if found and Unknown(TOO_SLOW) in found.values():
             level = self._logged.level("busy", "", logging.INFO)
-            text = "it is unknown when the last jobs of a long queue start"
-            log.log(level, text, seconds=SIMULATION_SECONDS)
+            log.log(
+                level, "it is unknown when the last jobs of a long queue start", seconds=SIMULATION_SECONDS
+            )
         elif found:
             self._logged.ended("busy")
         return found

@@ -35,6 +35,8 @@ from urllib.parse import unquote
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.expiry import token_lifetime
 from placement_ac.core.kubeconfig.parse import (
+    NOBODY_ELSE,
+    Impersonation,
     Kubeconfig,
     KubeconfigAuthProvider,
     KubeconfigCluster,
@@ -92,7 +94,9 @@ class ClientConfig:
     """The files that were read, as they were."""
 
 
-def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientConfig:
+def hub_client_config(
+    kubeconfig: Path | None, context: str | None, impersonation: Impersonation = NOBODY_ELSE
+) -> ClientConfig:
     """Return the config that kubectl would use with these flags, or in a Pod. Raises LoginFailed."""
     paths = _paths(kubeconfig)
     if kubeconfig and not _exists(kubeconfig):
@@ -102,10 +106,10 @@ def hub_client_config(kubeconfig: Path | None, context: str | None) -> ClientCon
         merged = _merged(paths)
         chosen = context or merged.current_context
         if not chosen and POD_HOST in os.environ and not kubeconfig:
-            return _pod_client_config()
+            return _pod_client_config(impersonation)
         if not any(map(_exists, paths)):
             raise LoginFailed(_no_file(source))
-        return _client_config(merged, chosen, source, paths)
+        return _client_config(merged, chosen, source, paths, impersonation)
     except (KubeconfigRefused, NotYaml) as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
 
@@ -258,8 +262,15 @@ def _first_of_each(entries: Iterable[_E]) -> list[_E]:
 # -- what they say
 
 
-def _client_config(config: Kubeconfig, context: str, source: str, paths: list[Path]) -> ClientConfig:
+def _client_config(
+    config: Kubeconfig,
+    context: str,
+    source: str,
+    paths: list[Path],
+    impersonation: Impersonation = NOBODY_ELSE,
+) -> ClientConfig:
     cluster, user = _current(config, context)
+    user = impersonation.over(user)
     access = _server(cluster, user)
     of_context = next(entry.context.namespace for entry in config.contexts if entry.name == context)
     namespace = of_context or _pod_namespace()
@@ -333,9 +344,19 @@ def _with_authority(access: ClusterAccess, cluster: KubeconfigCluster) -> Cluste
     return replace(access, authority=trusted)
 
 
+def _acts_as_nobody(user: KubeconfigUser) -> bool:
+    return bool(user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates
+
+
+def _acting_headers(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
+    if _acts_as_nobody(user):
+        raise KubeconfigRefused(Refusal.AS_NOBODY)
+    return impersonation_headers(user)
+
+
 def _with_user(config: ClientConfig, user: KubeconfigUser) -> ClientConfig:
     for objection, is_so in (
-        (Refusal.AS_NOBODY, (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates),
+        (Refusal.AS_NOBODY, _acts_as_nobody(user)),
         (
             "keep one of them: a token, or username and password",
             (user.token or user.token_file) and (user.username or user.password),
@@ -440,7 +461,7 @@ def _pod_namespace() -> str:
     return os.environ.get(POD_NAMESPACE) or read_token(str(POD_ACCOUNT / "namespace"))
 
 
-def _pod_client_config() -> ClientConfig:
+def _pod_client_config(impersonation: Impersonation) -> ClientConfig:
     """Return the config of a Pod's account. Raises LoginFailed."""
     source = "the Pod's account"
     token, authority = str(POD_ACCOUNT / "token"), str(POD_ACCOUNT / "ca.crt")
@@ -450,7 +471,8 @@ def _pod_client_config() -> ClientConfig:
         raise LoginFailed(f"cannot log in with {source}: {token} has no token, or cannot be read")
     cluster = KubeconfigCluster().model_copy(update={"certificate_authority": authority})
     try:
-        access = _with_authority(ClusterAccess(server), cluster)
+        headers = _acting_headers(impersonation.over(KubeconfigUser()))
+        access = _with_authority(ClusterAccess(server, impersonation=headers), cluster)
     except KubeconfigRefused as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None
     files = digests_of((token, authority))

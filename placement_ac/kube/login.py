@@ -23,6 +23,7 @@ import yarl
 from aiohttp.client_reqrep import ConnectionKey
 
 from placement_ac.core.api.errors import LoginFailed, PlacementAcError
+from placement_ac.core.kubeconfig.parse import NOBODY_ELSE, Impersonation
 from placement_ac.core.kubeconfig.read import with_credentials
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.core.kubeconfig.source import ClusterAccess
@@ -62,11 +63,14 @@ class Login:
         kubeconfig: Path | None = None,
         context: str | None = None,
         *,
+        impersonation: Impersonation = NOBODY_ELSE,
         access: ClusterAccess | None = None,
         show: Show | None = None,
     ) -> None:
         self._load_config = (
-            partial(ClientConfig, access) if access else partial(hub_client_config, kubeconfig, context)
+            partial(ClientConfig, access)
+            if access
+            else partial(hub_client_config, kubeconfig, context, impersonation)
         )
         self._show = show
         self._config = self._load_config()

@@ -5,6 +5,7 @@ Pure. No refusal quotes the text.
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Never, TypeVar
 
 import orjson
@@ -93,6 +94,30 @@ class KubeconfigUser(_Shape):
     as_uid: str = ""
     as_groups: list[str] = []
     as_user_extra: dict[str, list[str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """Whom a caller acts as by `--as`, `--as-group` and `--as-uid`; empty: whom the kubeconfig says."""
+
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+    def over(self, user: KubeconfigUser) -> KubeconfigUser:
+        """Return a user of a kubeconfig with what is given here."""
+        given = {"impersonates": self.user, "as_groups": [*self.groups], "as_uid": self.uid}
+        return user.model_copy(update={name: value for name, value in given.items() if value})
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags for kubectl."""
+        groups = (f"--as-group={group}" for group in self.groups)
+        given = (("--as", self.user), ("--as-uid", self.uid))
+        return (*(f"{name}={value}" for name, value in given if value), *groups)
+
+
+NOBODY_ELSE: Final = Impersonation()
 
 
 class KubeconfigContext(_Shape):

@@ -15,6 +15,8 @@ from kubectl_placement.access.handover import kubeconfig_of
 from placement_ac.core.kubeconfig.source import ClusterAccess
 from tests.kubectl_placement.access.stage import JobStage
 from tests.support.driver import eventually
+from tests.support.hub_client import Client
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$@" > "$RECORD/words"
@@ -134,3 +136,28 @@ def test_a_kubeconfig_has_the_extra_fields_of_a_user() -> None:
     )
     [user] = kubeconfig_of(ClusterAccess("https://a", impersonation=headers))["users"]
     assert user["user"] == {"as": "jane", "as-user-extra": {"a/b": ["x", "y"]}}
+
+
+def test_the_caller_is_the_same_user_on_the_cluster(stage: JobStage, record: Path) -> None:
+    stage.job()
+    done = stage.run("exec", "train", "--as", "jane", "--as-group=system:masters", "--", "ls")
+    assert done.exit_code == 7
+    assert words(record)[4:6] == ["--as=jane", "--as-group=system:masters"]
+
+
+def test_logs_are_read_as_the_other_user_on_the_cluster(stage: JobStage) -> None:
+    [pod] = stage.job()
+    stage.write(pod, "a line")
+    assert "a line" in stage.run("logs", "train", "--as=jane", "--as-group=system:masters").stdout
+    grant_to_jane(stage)
+    done = stage.run("logs", "train", "--as=jane")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert 'User "jane" cannot list resource "pods"' in done.stderr
+
+
+def grant_to_jane(stage: JobStage) -> None:
+    """Let jane read all of the hub, and nothing of the workers."""
+    readers = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
+    admin = Client(stage.hub)
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [readers]})
+    admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r", kind="User", name="jane"))

@@ -72,3 +72,13 @@ def test_an_empty_kubeconfig_is_none(hub: Hub, tmp_path: Path, monkeypatch: pyte
     hub.write_kubeconfig(tmp_path / "hub")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "hub"))
     assert commands.run("status", "--kubeconfig", "", "-o", "name").exit_code == 0
+
+
+def test_a_caller_acts_as_another_user_by_kubectls_options(hub: Hub, tmp_path: Path) -> None:
+    hub.write_kubeconfig(tmp_path / "hub")
+    run = commands.on_hub(tmp_path / "hub")
+    jane = run("status", "--as=jane")
+    assert (jane.exit_code, "you may not list admissionchecks" in jane.output) == (1, True)
+    assert run("status", "--as", "jane", "--as-group=system:masters", "--as-uid=1").exit_code == 0
+    nobody = run("status", "--as-group", "system:masters")
+    assert (nobody.exit_code, "set as, or remove as-uid, as-groups" in nobody.output) == (1, True)
