@@ -117,10 +117,12 @@ def test_a_finished_job_that_its_worker_removes_runs_again(
     staged: Staged, ttl: int, settings: Any, starts: int
 ) -> None:
     """By its code (issue 14734): the hub looks after its batch period, and finds neither Job nor copy."""
-    stage = staged(1, settings=KueueSettings(events_batch_seconds=SPEED, **settings))
+    batch = 2.0
+    stage = staged(1, settings=KueueSettings(events_batch_seconds=batch * SPEED, **settings))
     job = hub_job("b1", "default", "cluster-queue")
     stage.apply(job | {"spec": job["spec"] | {"ttlSecondsAfterFinished": ttl}})
-    stage.until(lambda: (stage.job("b1") or {}).get("status", {}).get("active"), 1)  # it looks at nothing now
+    stage.until(lambda: (stage.job("b1") or {}).get("status", {}).get("active"), 1)
+    stage.pause(1.2 * batch)  # then it looks at nothing
     assert stage.fleet.finish("b1") == ["worker1"]
     if starts == 1:
         stage.wait(lambda: is_condition_true(stage.workload("b1"), "Finished"))
