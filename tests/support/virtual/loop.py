@@ -24,7 +24,8 @@ class _Clockwork(selectors.SelectSelector):
     def select(self, timeout: float | None = None) -> list[Any]:
         """Run the events of the world until one of them concerns the loop, or for so long."""
         kueue, self.is_woken = self._kueue, timeout is not None and timeout <= 0
-        end = None if timeout is None else kueue.now + timeout
+        # A shorter time would not pass: the timer would fire, and set itself again, for ever.
+        end = None if timeout is None else kueue.now + max(timeout, RESOLUTION)
         while not self.is_woken and (end is None or kueue.now + RESOLUTION <= end):
             kueue.step(None if end is None else end - kueue.now)
         return []
