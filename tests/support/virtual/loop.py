@@ -24,8 +24,7 @@ class _Clockwork(selectors.SelectSelector):
     def select(self, timeout: float | None = None) -> list[Any]:
         """Run the events of the world until one of them concerns the loop, or for so long."""
         kueue, self.is_woken = self._kueue, timeout is not None and timeout <= 0
-        # A shorter time would not pass: the timer would fire, and set itself again, for ever.
-        end = None if timeout is None else kueue.now + max(timeout, RESOLUTION)
+        end = None if timeout is None else kueue.now + timeout
         while not self.is_woken and (end is None or kueue.now + RESOLUTION <= end):
             kueue.step(None if end is None else end - kueue.now)
         return []
@@ -47,9 +46,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._clockwork.is_woken = True
         return super().call_soon(*args, **kwargs)
 
-    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+    def call_at(self, when: float, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
         self._clockwork.is_woken = True
-        return super().call_at(*args, **kwargs)
+        now = self.time()
+        if when > now:  # within the resolution, no time would pass: it would set itself again for ever
+            when = max(when, now + 2 * RESOLUTION)
+        return super().call_at(when, *args, **kwargs)
 
 
 def play(kueue: VirtualKueue, story: Coroutine[Any, Any, T]) -> T:
