@@ -152,7 +152,6 @@ bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, 
 
 bench-forecasts: $(VENV)/installed ## Measure what it costs to say when 1,000 jobs start
 	$(BIN)/python -m bench.forecasts
-	$(BIN)/python -m bench.forecasts_running
 
 bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
 	$(BIN)/python -m bench.nominations

@@ -9,7 +9,7 @@ core, `rest` how long the forecaster waits until it looks again.
 import asyncio
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -83,25 +83,17 @@ def jobs_of(clusters: int, waiting: int, dice: random.Random) -> Iterator[Object
         yield a_job(f"waits-{number}", dice.choice(SIZES), created, nominated=nominated, **waits)
 
 
-def objects_of(names: Sequence[str], waiting: int) -> list[Object]:
-    """Return a hub's objects: a Placement that selects these clusters, and the jobs."""
+def hub_of(clusters: int, waiting: int) -> HubView:
+    """Return a hub with a Placement that selects so many clusters, which are full."""
+    names = [f"c{number}" for number in range(clusters)]
     fleet = our_objects(*names, of=P, owners=(P, MK))
     for obj in (one for one in fleet if one["kind"] == "MultiKueueCluster"):
         obj["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
-    ours = [check(P, P), multikueue_check(MK, P), placement(P, len(names)), decision(*names, of=P)]
+    ours = [check(P, P), multikueue_check(MK, P), placement(P, clusters), decision(*names, of=P)]
     managed = [managed_cluster(name) for name in names]
-    jobs = jobs_of(len(names), waiting, random.Random(1))  # noqa: S311  # no secret depends on it
-    return [*ours, *managed, *fleet, *jobs]
-
-
-def names_of(clusters: int) -> list[str]:
-    return [f"c{number}" for number in range(clusters)]
-
-
-def hub_of(clusters: int, waiting: int) -> HubView:
-    """Return a hub with a Placement that selects so many clusters, which are full."""
-    names, settings = names_of(clusters), Settings(dispatcher=True, step_size=STEP_SIZE)
-    view = HubView(dump_of([*objects_of(names, waiting), *secrets(*names)]), settings, NOW)
+    jobs = jobs_of(clusters, waiting, random.Random(1))  # noqa: S311  # no secret depends on it
+    settings = Settings(dispatcher=True, step_size=STEP_SIZE)
+    view = HubView(dump_of([*ours, *secrets(*names), *managed, *fleet, *jobs]), settings, NOW)
     full = WorkerFacts(queues((GPU, "gpu", GPUS, GPUS), queue=("default", QUEUE)))
     return view.with_queue_facts({f"{P}-{name}": full for name in names})
 

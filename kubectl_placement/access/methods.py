@@ -31,8 +31,9 @@ from kubectl_placement.access.proxy_server import find_user_server
 from kubectl_placement.access.target import ClusterTarget, rights_text
 from placement_ac.core.api.errors import LoginFailed, PlacementAcError
 from placement_ac.core.api.text import joined
-from placement_ac.core.kubeconfig.parse import NOBODY_ELSE, Impersonation, KubeconfigUser
+from placement_ac.core.kubeconfig.parse import NO_IMPERSONATION, Impersonation, KubeconfigUser
 from placement_ac.core.kubeconfig.read import impersonation_headers, read_profile, split_address
+from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.kube.client import Client
 from placement_ac.kube.clientcmd import context_configs, expanded
@@ -64,7 +65,7 @@ class AccessOptions:
     as_hub: bool = False
     access_config: Path | None = None
     kueue_namespace: str = "kueue-system"
-    impersonation: Impersonation = NOBODY_ELSE
+    impersonation: Impersonation = NO_IMPERSONATION
     """Whom the caller acts as, on the hub and on the cluster."""
 
 
@@ -241,7 +242,10 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     access = read_profile(described, got.token, got.client_certificate_data, got.client_key_data)
     if isinstance(access, Unusable):
         return Closed(FILE, "correct the entry of this cluster", access.why)
-    headers = impersonation_headers(search.options.impersonation.over(KubeconfigUser()))
+    try:
+        headers = impersonation_headers(search.options.impersonation.over(KubeconfigUser()))
+    except KubeconfigRefused as refused:
+        return Closed(FILE, "use --as with --as-group and --as-uid", str(refused))
     return Candidate(method, Login(access=replace(access, impersonation=headers)))
 
 

@@ -1,5 +1,7 @@
 """Names of checks and clusters as kubectl takes them, and their completion, and that of `explain`."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -44,18 +46,19 @@ def _name(of: Kind, word: str) -> str:
 
 def check_references(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Return the completions of NAME or TYPE/NAME of a check."""
-    type_, slash, name = typed.rpartition("/")
-    if slash and type_.lower() not in _TYPES[ADMISSION_CHECK]:
-        return []
-    return [f"{type_}{slash}{check}" for check in check_names(context, parameter, name)]
+    return _references(ADMISSION_CHECK, typed, partial(check_names, context, parameter))
 
 
 def cluster_references(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Return the completions of NAME or TYPE/NAME of a managed cluster."""
+    return _references(MANAGED_CLUSTER, typed, partial(cluster_names, context, parameter))
+
+
+def _references(of: Kind, typed: str, names: Callable[[str], list[str]]) -> list[str]:
     type_, slash, name = typed.rpartition("/")
-    if slash and type_.lower() not in _TYPES[MANAGED_CLUSTER]:
+    if slash and type_.lower() not in _TYPES[of]:
         return []
-    return [f"{type_}{slash}{cluster}" for cluster in cluster_names(context, parameter, name)]
+    return [f"{type_}{slash}{found}" for found in names(name)]
 
 
 def subject_words(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:

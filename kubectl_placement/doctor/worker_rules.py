@@ -4,7 +4,6 @@ Rules that check the setup of each worker for the jobs that the hub sends there.
 Pure. For a worker that could not be inspected, only `worker-access` has a finding.
 """
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,44 +13,35 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
-from kubectl_placement.doctor.namespace_selectors import leaves_out, selects_none
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
     DEFINITION_KINDS,
     FROM_HUB,
     AccessProblem,
-    ExpectedQueue,
     InspectedWorker,
     WorkerInspection,
-    flavors_of,
     worker_rule,
 )
-from kubectl_placement.hub.dump import MissingRight, Object
+from kubectl_placement.doctor.worker_queue_rules import APPLY, queues
+from kubectl_placement.doctor.worker_queue_rules import RULES as QUEUE_RULES
+from kubectl_placement.hub.dump import MissingRight
 from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
-from kubectl_placement.status.queues import STOP_POLICIES
 from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
-    CLUSTER_QUEUE,
     KUEUE_MANAGER,
     LABEL_MANAGED_BY,
-    LOCAL_QUEUE,
     MANAGED_BY,
-    NAMESPACE,
-    RESOURCE_FLAVOR,
     SECRET,
-    TOPOLOGY,
     WORKLOAD,
 )
-from placement_ac.core.api.decode import active_of
-from placement_ac.core.api.fields import get_dict, get_str, labels_of
+from placement_ac.core.api.fields import labels_of
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.rights import FRAMEWORKS
-from placement_ac.core.kubeconfig.dns import is_dns_name
 
 FORBIDDEN: Final = 403
 READS: Final = (
@@ -71,10 +61,6 @@ READS: Final = (
     },
 )
 """The rights that an inspection needs beside those of MultiKueue."""
-STOPPED: Final = "Stopped"
-"""Kueue: the reason of a ClusterQueue with a stopPolicy."""
-_REASON: Final = re.compile(r"[A-Za-z]{1,64}")
-_APPLY: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 
 
 def _access(worker: InspectedWorker) -> Iterator[Finding]:
@@ -211,7 +197,7 @@ def same_names(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"none of {len(worker.target.jobs)} jobs that wait for it has the name of another one there")
 
 
-@worker_rule("worker-rights", "the account has the rights that MultiKueue needs", _APPLY)
+@worker_rule("worker-rights", "the account has the rights that MultiKueue needs", APPLY)
 def rights(worker: InspectedWorker) -> Iterator[Finding]:
     grant = worker.kubectl.grant(commands.SENDER, worker.inspection.user, worker.setup.worker_policy_rules)
     for problem in fitness.rights_problems(worker.findings, worker.setup.worker_requirements.rights):
@@ -221,7 +207,7 @@ def rights(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok("the account has the rights that MultiKueue needs")
 
 
-@worker_rule("worker-reads", "the account may read the objects of the checks below", _APPLY)
+@worker_rule("worker-reads", "the account may read the objects of the checks below", APPLY)
 def reads(worker: InspectedWorker) -> Iterator[Finding]:
     answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
     if isinstance(worker.findings.kueue_version, fitness.Unknown):
@@ -241,160 +227,10 @@ def reads(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok("everything could be read")
 
 
-@worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", _APPLY, NAMESPACE)
-def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = sorted({queue.namespace for queue in worker.target.queues})
-    if missing := [name for name in expected if not worker.has_namespace(name)]:
-        created = [commands.manifest(NAMESPACE, name) for name in missing]
-        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
-        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
-        yield fail(message, worker.kubectl.apply(*created, *queues))
-    yield ok(f"namespaces {joined(expected) or '(none needed)'}")
-
-
-@worker_rule("worker-queues", "the hub's LocalQueues exist and are not stopped", _APPLY, LOCAL_QUEUE)
-def queues(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = worker.target.queues
-    reachable = (queue for queue in expected if worker.has_namespace(queue.namespace))
-    if missing := [queue for queue in reachable if queue.key not in worker.objects[LOCAL_QUEUE]]:
-        yield fail(
-            f"LocalQueues {joined(queue.label for queue in missing)} are missing: their jobs cannot "
-            "run there",
-            worker.kubectl.apply(*(_local_queue(worker, queue) for queue in missing)),
-        )
-    for wanted in expected:
-        if get_str(worker.objects[LOCAL_QUEUE].get(wanted.key), "spec", "stopPolicy") in STOP_POLICIES:
-            yield fail(
-                f"LocalQueue {wanted.label} is stopped: its jobs cannot run there",
-                worker.kubectl.patch("localqueue", wanted.name, {"stopPolicy": "None"}, wanted.namespace),
-            )
-    yield ok(f"LocalQueues {joined(queue.label for queue in expected) or '(none needed)'}")
-
-
-def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
-    names = [name for _, name in worker.objects[CLUSTER_QUEUE]]
-    spec = {"clusterQueue": names[0] if len(names) == 1 else wanted.cluster_queue}
-    return worker.manifest(LOCAL_QUEUE, wanted.name, spec, wanted.namespace)
-
-
-@worker_rule(
-    "worker-cluster-queues",
-    "their ClusterQueues exist, are active, and admit jobs of their namespaces",
-    _APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE),
-)
-def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
-    for name, wanted in worker.in_use.items():
-        if ("", name) not in worker.objects[CLUSTER_QUEUE]:
-            on_hub = worker.hub_spec(CLUSTER_QUEUE, wanted.cluster_queue)
-            hub_only = ("admissionChecks", "admissionChecksStrategy")
-            spec = {field: value for field, value in on_hub.items() if field not in hub_only}
-            yield fail(
-                f"LocalQueue {wanted.label} uses ClusterQueue {name}, which does not exist",
-                worker.kubectl.apply(worker.manifest(CLUSTER_QUEUE, name, spec)),
-            )
-    for name, queue, _ in worker.cluster_queues():
-        yield from _inactive(worker, name, queue)
-        if closed := _closed_to_namespaces(worker, name, queue):
-            yield closed
-    yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
-
-
-def _inactive(worker: InspectedWorker, name: str, queue: Object) -> Iterator[Finding]:
-    condition = active_of(queue)
-    describe = worker.kubectl.run("describe", "clusterqueue", name)
-    if (condition and condition.status == "True") or _lacks(worker, queue):
-        return
-    if condition is None:
-        yield warn(f"Kueue has not reconciled ClusterQueue {name} yet", describe)
-    elif condition.reason == STOPPED:
-        resume = worker.kubectl.patch("clusterqueue", name, {"stopPolicy": "None"})
-        yield fail(f"ClusterQueue {name} is stopped", resume)
-    else:
-        reason = f" ({condition.reason})" if _REASON.fullmatch(condition.reason) else ""
-        yield fail(f"ClusterQueue {name} is not active{reason}", describe)
-
-
-def _closed_to_namespaces(worker: InspectedWorker, name: str, queue: Object) -> Finding | None:
-    """Return that a ClusterQueue admits no jobs of namespaces whose LocalQueues use it."""
-    users = (wanted for wanted in worker.target.queues if worker.cluster_queue_of(wanted) == name)
-    there, spaces = worker.objects[NAMESPACE], sorted({wanted.namespace for wanted in users})
-    known = {space: there["", space] for space in spaces if ("", space) in there}
-    return selects_none(worker.kubectl, queue) or leaves_out(worker.kubectl, queue, known)
-
-
-def _lacks(worker: InspectedWorker, queue: Object) -> bool:
-    """Whether a ClusterQueue is inactive for missing flavors or Topologies, which other rules report."""
-    if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
-        return False
-    flavors = flavors_of(queue)
-    topologies = {worker.topology_of(name) for name in flavors} - {""}
-    return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, topologies))
-
-
-@worker_rule(
-    "worker-flavors",
-    "the ResourceFlavors that these name exist",
-    _APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR),
-)
-def flavors(worker: InspectedWorker) -> Iterator[Finding]:
-    used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
-    names = [name for name in used if is_dns_name(name)]
-    for name in names:
-        if worker.flavor(name) is None:
-            created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
-            yield fail(
-                f"ClusterQueue {used[name]} names ResourceFlavor {name}, which does not exist",
-                worker.kubectl.apply(created),
-            )
-    yield ok(f"ResourceFlavors {joined(names) or '(none needed)'}")
-
-
-@worker_rule(
-    "worker-topology",
-    "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
-    "exists",
-    _APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY),
-)
-def topologies(worker: InspectedWorker) -> Iterator[Finding]:
-    delayed = [cluster_queue for cluster_queue in worker.cluster_queues() if cluster_queue[2].flavor]
-    for name, queue, wanted in delayed:
-        yield from _without_topology(worker, name, queue, wanted)
-    names = joined(name for name, _, _ in delayed)
-    yield ok(f"Topologies for {names}" if names else "no Topologies are needed")
-
-
-def _without_topology(
-    worker: InspectedWorker, name: str, queue: Object, wanted: ExpectedQueue
-) -> Iterator[Finding]:
-    known = [flavor for flavor in flavors_of(queue) if worker.flavor(flavor)]
-    with_topology = [flavor for flavor in known if worker.topology_of(flavor)]
-    left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
-    hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
-    if known and not with_topology:
-        present = get_dict(worker.flavor(known[0]), "spec")
-        fields = [key for key in ("nodeLabels", "topologyName") if key in hub and not present.get(key)]
-        yield fail(
-            f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            worker.kubectl.patch("resourceflavor", known[0], {field: hub[field] for field in fields}),
-        )
-    for flavor in with_topology:
-        topology = worker.topology_of(flavor)
-        if is_dns_name(topology) and not worker.has_topology(topology):
-            default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
-            on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
-            yield fail(
-                f"{left}, and ResourceFlavor {flavor} names Topology {topology}, which does not exist",
-                worker.kubectl.apply(worker.manifest(TOPOLOGY, topology, on_hub or default)),
-            )
-
-
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     # Objects are migrated before Kueue is upgraded.
     *(access, stored_versions, kueue, jobs, integrations, same_names, rights, reads),
-    *(namespaces, queues, cluster_queues, flavors, topologies),
+    *QUEUE_RULES,
 )
 
 

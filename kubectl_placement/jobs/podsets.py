@@ -78,7 +78,7 @@ def not_on_hub(view: HubView, job: Workload) -> Iterator[str]:
     name = f"ClusterQueue {queue.cluster_queue} on the hub"
     if refusal := capacity(job, Cluster("", "", queue_facts=facts)):
         yield f"{name} {refusal}: the job never gets quota there, so it is sent nowhere"
-    elif queue.closed:
+    elif queue.selects_no_namespace:
         yield f"set spec.namespaceSelector of {name}: without it, it admits no job"
     elif not queue.active:
         why = inactive_reason(active_of(view.dump.find(CLUSTER_QUEUE, queue.cluster_queue) or {}))

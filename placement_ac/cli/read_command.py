@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import traceback
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 import click
@@ -16,7 +17,6 @@ from placement_ac.observability import logs
 
 PYTHONS_CODE: Final = 1
 """Python's exit code after an exception that nobody has handled."""
-_UNAUTHORIZED: Final = 401
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as in shells."""
 
@@ -65,7 +65,7 @@ class ReadCommand(click.Command):
 def _in_click(error: PlacementAcError, ctx: click.Context) -> click.ClickException:
     """Return an error as click's: one of usage for a value that the caller has given."""
     text = str(error)
-    if isinstance(error, ApiError) and error.status == _UNAUTHORIZED:
+    if isinstance(error, ApiError) and error.status == HTTPStatus.UNAUTHORIZED:
         text = f"log in again: the API server does not accept your credentials ({text})"
     message = "\n".join(map(one_line, text.splitlines()))
     is_of_usage = isinstance(error, UnusableArgument)

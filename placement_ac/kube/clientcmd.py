@@ -35,7 +35,7 @@ from urllib.parse import unquote
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.expiry import token_lifetime
 from placement_ac.core.kubeconfig.parse import (
-    NOBODY_ELSE,
+    NO_IMPERSONATION,
     Impersonation,
     Kubeconfig,
     KubeconfigAuthProvider,
@@ -95,7 +95,7 @@ class ClientConfig:
 
 
 def hub_client_config(
-    kubeconfig: Path | None, context: str | None, impersonation: Impersonation = NOBODY_ELSE
+    kubeconfig: Path | None, context: str | None, impersonation: Impersonation = NO_IMPERSONATION
 ) -> ClientConfig:
     """Return the config that kubectl would use with these flags, or in a Pod. Raises LoginFailed."""
     paths = _paths(kubeconfig)
@@ -267,7 +267,7 @@ def _client_config(
     context: str,
     source: str,
     paths: list[Path],
-    impersonation: Impersonation = NOBODY_ELSE,
+    impersonation: Impersonation = NO_IMPERSONATION,
 ) -> ClientConfig:
     cluster, user = _current(config, context)
     user = impersonation.over(user)
@@ -344,19 +344,8 @@ def _with_authority(access: ClusterAccess, cluster: KubeconfigCluster) -> Cluste
     return replace(access, authority=trusted)
 
 
-def _acts_as_nobody(user: KubeconfigUser) -> bool:
-    return bool(user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates
-
-
-def _acting_headers(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
-    if _acts_as_nobody(user):
-        raise KubeconfigRefused(Refusal.AS_NOBODY)
-    return impersonation_headers(user)
-
-
 def _with_user(config: ClientConfig, user: KubeconfigUser) -> ClientConfig:
     for objection, is_so in (
-        (Refusal.AS_NOBODY, _acts_as_nobody(user)),
         (
             "keep one of them: a token, or username and password",
             (user.token or user.token_file) and (user.username or user.password),
@@ -471,7 +460,7 @@ def _pod_client_config(impersonation: Impersonation) -> ClientConfig:
         raise LoginFailed(f"cannot log in with {source}: {token} has no token, or cannot be read")
     cluster = KubeconfigCluster().model_copy(update={"certificate_authority": authority})
     try:
-        headers = _acting_headers(impersonation.over(KubeconfigUser()))
+        headers = impersonation_headers(impersonation.over(KubeconfigUser()))
         access = _with_authority(ClusterAccess(server, impersonation=headers), cluster)
     except KubeconfigRefused as refused:
         raise LoginFailed(f"cannot log in with {source}: {refused}") from None

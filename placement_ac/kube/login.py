@@ -23,7 +23,7 @@ import yarl
 from aiohttp.client_reqrep import ConnectionKey
 
 from placement_ac.core.api.errors import LoginFailed, PlacementAcError
-from placement_ac.core.kubeconfig.parse import NOBODY_ELSE, Impersonation
+from placement_ac.core.kubeconfig.parse import NO_IMPERSONATION, Impersonation
 from placement_ac.core.kubeconfig.read import with_credentials
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.core.kubeconfig.source import ClusterAccess
@@ -63,7 +63,7 @@ class Login:
         kubeconfig: Path | None = None,
         context: str | None = None,
         *,
-        impersonation: Impersonation = NOBODY_ELSE,
+        impersonation: Impersonation = NO_IMPERSONATION,
         access: ClusterAccess | None = None,
         show: Show | None = None,
     ) -> None:

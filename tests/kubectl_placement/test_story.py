@@ -70,7 +70,7 @@ def view_of(*objects: Raw, queues: tuple[Raw, ...] = QUEUES, checks: tuple[Raw, 
     return HubView(dump_of([*objects, *queues, *checks, CLUSTER]), Settings(), NOW)
 
 
-def told(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
+def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
     return tell_story(view_of(raw, *others, **hub), raw)
 
 
@@ -238,7 +238,7 @@ def told(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
     ],
 )
 def test_the_state_of_a_job_and_what_it_waits_for(raw: Raw, expected: str) -> None:
-    line = told(raw).job
+    line = story_of(raw).job
     where = f" on {line.cluster}" if line.cluster else ""
     assert f"{line.state}{where}: {line.waits_for}" == expected
 
@@ -263,7 +263,7 @@ def test_a_job_of_a_list_by_hand(dispatcher: bool, waits_for: str) -> None:
 
 def test_a_queue_that_does_not_select_the_namespace_has_its_fix() -> None:
     why = "Workload namespace doesn't match ClusterQueue selector"
-    line = told(job("train", condition("QuotaReserved", "False", "Pending", why))).job
+    line = story_of(job("train", condition("QuotaReserved", "False", "Pending", why))).job
     assert line.waits_for == f"quota in ClusterQueue all: {why}"
     assert line.fix == "ask an admin to select namespace team in spec.namespaceSelector of ClusterQueue all"
 
@@ -307,12 +307,12 @@ def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeede
     ],
 )
 def test_a_queue_that_admits_nothing(queues: tuple[Raw, ...], expected: str) -> None:
-    assert told(job(), queues=queues).job.waits_for == expected
+    assert story_of(job(), queues=queues).job.waits_for == expected
 
 
 def test_without_the_right_to_the_checks_a_nominated_job_still_waits_for_its_cluster() -> None:
     raw = job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"])
-    assert told(raw, checks=()).job.waits_for == "quota on cluster1"
+    assert story_of(raw, checks=()).job.waits_for == "quota on cluster1"
 
 
 def test_the_place_in_the_queue_is_by_priority_and_then_by_age() -> None:
@@ -321,8 +321,8 @@ def test_the_place_in_the_queue_is_by_priority_and_then_by_age() -> None:
     runs = job("runs", QUOTA, clusterName="p-cluster1")
     second = job("second")
     second["metadata"]["creationTimestamp"] = "2026-08-01T11:40:00Z"
-    assert told(job(), first, second, elsewhere, runs).position == QueuePosition("gpus", 3, 3)
-    assert told(runs, first).position is None
+    assert story_of(job(), first, second, elsewhere, runs).position == QueuePosition("gpus", 3, 3)
+    assert story_of(runs, first).position is None
 
 
 def test_the_lists_of_jobs() -> None:
@@ -352,7 +352,7 @@ def event(reason: str, message: str, when: str, about: Raw, by: str = "placement
 
 
 def steps(raw: Raw, *events: Raw) -> list[tuple[str, str, str, float | None]]:
-    return [(step.what, step.by, step.detail, step.after) for step in told(raw, *events).steps]
+    return [(step.what, step.by, step.detail, step.after) for step in story_of(raw, *events).steps]
 
 
 def test_a_job_that_was_moved_and_runs_again() -> None:
@@ -407,7 +407,7 @@ def test_who_preempted_or_stopped_it() -> None:
     stopped = job(spec={"active": False})
     written = {"manager": "kubectl-patch", "time": LATER, "fieldsV1": {"f:spec": {"f:active": {}}}}
     stopped["metadata"]["managedFields"] = [written, {"manager": "kueue", "fieldsV1": None}]
-    story = told(stopped)
+    story = story_of(stopped)
     assert (story.steps[-1].what, story.steps[-1].by) == ("Stopped", "kubectl-patch")
     assert story.job.since == datetime.fromisoformat(LATER)
     assert story.job.fix.endswith("""-n team --type merge -p '{"spec":{"active":true}}'""")

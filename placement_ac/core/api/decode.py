@@ -170,7 +170,7 @@ def placement(raw: Obj) -> objects.Placement:
         created=created_at(raw),
         grouped=bool(spec and spec.decision_strategy),
         cluster_sets=spec.cluster_sets if spec else (),
-        wanted=get_int(raw, "spec", "numberOfClusters"),
+        number_of_clusters=get_int(raw, "spec", "numberOfClusters"),
         has_predicates=bool(get_list(raw, "spec", "predicates")),
     )
 

@@ -119,7 +119,7 @@ class Placement:
     """Whether its decisions are spread over groups (`spec.decisionStrategy`)."""
     cluster_sets: tuple[str, ...] = ()
     """The ManagedClusterSets in `spec.clusterSets`."""
-    wanted: int | None = None
+    number_of_clusters: int | None = None
     """`spec.numberOfClusters`; None: as many as there are."""
     has_predicates: bool = False
 

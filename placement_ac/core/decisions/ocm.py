@@ -43,12 +43,10 @@ _FIXES: Final[Mapping[str, str]] = {
     "NoManagedClusterSetBindings": "bind a ManagedClusterSet in namespace {}",
     "NoIntersection": "bind a ManagedClusterSet of spec.clusterSets in namespace {}",
     "AllManagedClusterSetsEmpty": "add clusters to the ManagedClusterSets bound in namespace {}",
-    "NoManagedClusterMatched": "",
 }
-"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace.
-
-OCM gives the last one whatever left out all clusters of the sets: `_fix_of_selection` has its fix.
-"""
+"""Reason of OCM's condition PlacementSatisfied → the fix, formatted with the Placement's namespace."""
+NONE_MATCHED: Final = "NoManagedClusterMatched"
+"""OCM's reason whatever left out all clusters of the sets."""
 MISCONFIGURED: Final = "PlacementMisconfigured"
 _PROBLEMS: Final = (("PlacementSatisfied", "False"), (MISCONFIGURED, "True"))
 
@@ -136,7 +134,7 @@ def decide(
         ),
         remarks=tuple(_ignored(placement, ignored)),
         says=_problems(placement),
-        says_none=_problems(placement, _FIXES),
+        says_none=_problems(placement, {*_FIXES, NONE_MATCHED}),
         fix=_fix(placement),
     )
 
@@ -288,17 +286,16 @@ def _fix(placement: Placement | None) -> str:
     bad = _bad_conditions(placement)
     if any(condition.type == MISCONFIGURED for condition in bad):
         return "correct the spec of the Placement"
-    fixes = (
-        _FIXES[condition.reason] or _fix_of_selection(placement)
-        for condition in bad
-        if condition.reason in _FIXES
-    )
+    reasons = {condition.reason for condition in bad}
+    if NONE_MATCHED in reasons:
+        return _fix_of_selection(placement)
+    fixes = (fix for reason, fix in _FIXES.items() if reason in reasons)
     return next(fixes, "").format(placement.meta.namespace)
 
 
 def _fix_of_selection(placement: Placement) -> str:
     """Return what to do if the sets have clusters, and predicates, taints or the number leave out all."""
-    if placement.wanted == 0:
+    if placement.number_of_clusters == 0:
         return "set spec.numberOfClusters to 1 or more, or remove it"
     tolerate = "tolerate the taints of clusters in spec.tolerations"
     return f"label clusters as spec.predicates ask, or {tolerate}" if placement.has_predicates else tolerate

@@ -115,7 +115,7 @@ class Cluster:
         facts = (self.queue_facts or {}).get(queue_of(job))
         if facts is None or not job.job.requests:
             return ""
-        if facts.closed:
+        if facts.selects_no_namespace:
             return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector, so it selects no namespace"
         if not facts.active:
             return f"ClusterQueue {facts.cluster_queue} or its LocalQueue is on hold, or not ready"

@@ -19,7 +19,7 @@ def shortage(job: Workload, cluster: Cluster) -> str:
     facts = (cluster.queue_facts or {}).get(queue_of(job))
     if facts is None:
         return ""
-    if facts.closed:
+    if facts.selects_no_namespace:
         return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector"
     if not facts.active:
         return f"ClusterQueue {facts.cluster_queue} is not active"

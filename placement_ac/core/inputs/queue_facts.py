@@ -54,8 +54,8 @@ class QueueFacts:
     """Workloads that have quota there."""
     active: bool = True
     """Whether it gives quota: neither it nor the LocalQueue is on hold, and all that it needs is there."""
-    closed: bool = False
-    """Whether it is not active because it selects no namespace: it has no `namespaceSelector`."""
+    selects_no_namespace: bool = False
+    """Whether it has no `namespaceSelector`: then it gives no quota, and is not `active`."""
     exists: bool = True
     strict: bool = False
     """Whether a job that finds no room holds back those behind it (StrictFIFO)."""
@@ -141,7 +141,7 @@ def _missing(name: str) -> QueueFacts:
 
 def _cluster_queue(raw: Obj) -> QueueFacts:
     spec, status = _read(raw, "ClusterQueue", ClusterQueueSpec, ClusterQueueStatus)
-    in_cohort, closed = bool(spec.cohort_name or spec.cohort), spec.namespace_selector is None
+    in_cohort, selects_none = bool(spec.cohort_name or spec.cohort), spec.namespace_selector is None
     reserved = {
         (flavor.name, resource.name): resource.total
         for flavor in status.flavors_reservation
@@ -161,8 +161,8 @@ def _cluster_queue(raw: Obj) -> QueueFacts:
         {resource: tuple(flavors) for resource, flavors in quotas.items()},
         status.pending_workloads,
         status.reserving_workloads,
-        _is_active(spec.stop_policy, status) and not closed,
-        closed=closed,
+        _is_active(spec.stop_policy, status) and not selects_none,
+        selects_no_namespace=selects_none,
         strict=spec.queueing_strategy == "StrictFIFO",
         cohort=spec.cohort_name or spec.cohort or "",
         preempts=((spec.preemption and spec.preemption.within_cluster_queue) or "Never") != "Never",

@@ -117,7 +117,7 @@ class Impersonation:
         return (*(f"{name}={value}" for name, value in given if value), *groups)
 
 
-NOBODY_ELSE: Final = Impersonation()
+NO_IMPERSONATION: Final = Impersonation()
 
 
 class KubeconfigContext(_Shape):

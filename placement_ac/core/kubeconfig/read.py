@@ -115,8 +115,6 @@ def _objections_to(user: KubeconfigUser) -> Iterator[str]:
     """Yield the objections of clientcmd to the current user, whether it is used or not."""
     if user.token and _has_password(user):
         yield Refusal.BASIC
-    if (user.as_uid or user.as_groups or user.as_user_extra) and not user.impersonates:
-        yield Refusal.AS_NOBODY
     certificates = (user.client_certificate, user.client_certificate_data)
     if all(certificates) or (user.client_key and user.client_key_data):
         yield Refusal.FILE_AND_DATA
@@ -188,6 +186,8 @@ def impersonation_headers(user: KubeconfigUser) -> tuple[tuple[str, str], ...]:
     Raises KubeconfigRefused.
     """
     if not user.impersonates:
+        if user.as_uid or user.as_groups or user.as_user_extra:
+            raise KubeconfigRefused(Refusal.AS_NOBODY)
         return ()
     extra = user.as_user_extra.items()
     headers = (

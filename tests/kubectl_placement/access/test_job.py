@@ -17,7 +17,7 @@ def there(tmp_path: Path) -> Iterator[JobStage]:
         yield stage
 
 
-def told(there: JobStage) -> Any:
+def story_of(there: JobStage) -> Any:
     done = there.run("job", "train", "-o", "json")
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -25,7 +25,7 @@ def told(there: JobStage) -> Any:
 
 def test_the_pods_of_a_job_are_those_on_its_cluster(there: JobStage) -> None:
     names = there.job("train", "b", count=2)
-    pods = told(there)["pods"]
+    pods = story_of(there)["pods"]
     assert (pods["cluster"], pods["problem"]) == ("b", "")
     rows = [(pod["name"], pod["phase"], pod["ready"], pod["restarts"], pod["node"]) for pod in pods["pods"]]
     assert rows == [(names[0], "Running", "1/1", 0, "node-1"), (names[1], "Running", "1/1", 0, "node-2")]
@@ -38,7 +38,7 @@ def test_the_pods_of_a_job_are_those_on_its_cluster(there: JobStage) -> None:
 def test_pods_that_cannot_be_read_are_unknown_and_each_method_is_named(there: JobStage) -> None:
     there.job("train", "a")
     there.write_kubeconfig()
-    story = told(there)
+    story = story_of(there)
     assert (story["job"]["state"], story["job"]["cluster"]) == ("running", "a")
     assert story["pods"]["pods"] == []
     assert story["pods"]["problem"].startswith("fix one of these access methods to cluster a")
@@ -50,7 +50,7 @@ def test_pods_that_cannot_be_read_are_unknown_and_each_method_is_named(there: Jo
 def test_no_secret_is_read(there: JobStage) -> None:
     there.job("train", "a")
     begin = len(there.hub.journal)
-    told(there)
+    story_of(there)
     assert there.run("jobs").exit_code == 0
     asked = [one.path for one in list(there.hub.journal)[begin:]]
     assert [path for path in asked if "/secrets" in path] == []
@@ -59,6 +59,6 @@ def test_no_secret_is_read(there: JobStage) -> None:
 
 def test_a_job_that_leaves_its_cluster_is_followed(there: JobStage) -> None:
     there.job("train", "a")
-    eventually(lambda: told(there)["pods"]["cluster"], "a")
+    eventually(lambda: story_of(there)["pods"]["cluster"], "a")
     there.place("train", None)
-    assert (told(there)["job"]["state"], told(there)["pods"]) == ("waiting", None)
+    assert (story_of(there)["job"]["state"], story_of(there)["pods"]) == ("waiting", None)

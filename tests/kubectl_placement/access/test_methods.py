@@ -13,7 +13,7 @@ import trustme
 from tests.kubectl_placement.access.stage import JobStage
 from tests.kubectl_placement.access.user_server import UserServer
 from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 MULTIKUEUE = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
@@ -345,6 +345,22 @@ def test_a_command_that_prints_credentials(stage: JobStage) -> None:
     assert pods_by(stage) == stage.pods("train")
     Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": None}})
     assert refused(stage)[3].startswith("3. access file: set server, and certificateAuthority")
+
+
+def test_what_a_command_or_a_file_gives_is_used_as_the_other_user(stage: JobStage) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    read_all = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
+    Client(stage.hub).create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [read_all]})
+    bound = bound_to("ClusterRole", "r", kind="User", name="jane")
+    Client(stage.hub).create(CLUSTER_BINDINGS, bound)
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    status = {"status": {"token": stage.fleet.hubs["a"].token}}
+    prints = f"echo '{json.dumps(credential | status)}'"
+    for entry in ({"command": [script(stage, prints)]}, {"kubeconfig": str(worker_kubeconfig(stage))}):
+        access_file(stage, {"clusters": [{"cluster": "a", **entry}]})
+        assert 'User "jane" cannot list resource "pods"' in "".join(refused(stage, "--as=jane"))
+        assert pods_by(stage, "--as=jane", "--as-group=system:masters") == stage.pods("train")
 
 
 @pytest.mark.parametrize(

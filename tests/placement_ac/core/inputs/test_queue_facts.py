@@ -109,16 +109,16 @@ def test_a_queue_that_is_on_hold(kind: str, part: Any, active: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "closed"),
+    ("selector", "selects_none"),
     [
         pytest.param({}, False, id="all namespaces"),
         pytest.param({"matchLabels": {"team": "a"}}, False, id="some"),
         pytest.param(None, True, id="none"),
     ],
 )
-def test_a_queue_that_selects_no_namespace_gives_no_quota(selector: Any, closed: bool) -> None:
+def test_a_queue_that_selects_no_namespace_gives_no_quota(selector: Any, selects_none: bool) -> None:
     found = worker_facts([local("one")], [cluster_queue(namespaceSelector=selector)]).queues["team", "one"]
-    assert (found.closed, found.active) == (closed, not closed)
+    assert (found.selects_no_namespace, found.active) == (selects_none, not selects_none)
 
 
 def test_a_local_queue_without_its_cluster_queue() -> None:
@@ -131,7 +131,7 @@ def test_a_local_queue_without_its_cluster_queue() -> None:
 def test_absent_fields_of_a_clusterqueue_are_empty(raw: Any) -> None:
     found = worker_facts([local("one"), {}], [{"metadata": {"name": "cq"}} | raw])
     missing = QueueFacts("", active=False, exists=False)
-    queue = QueueFacts("cq", active=False, closed=True)
+    queue = QueueFacts("cq", active=False, selects_no_namespace=True)
     assert found == WorkerFacts({("team", "one"): queue, ("", ""): missing})
 
 
