@@ -371,7 +371,15 @@ def test_the_test_is_a_pod_as_hardened_as_the_controllers() -> None:
     assert container["image"] == controller_of(objects)["image"]
     for same in ("securityContext", "serviceAccountName", "automountServiceAccountToken", "nodeSelector"):
         assert pod["spec"][same] == pod_of(objects)[same]
-    assert container["securityContext"] == controller_of(objects)["securityContext"]
+    controller = controller_of(objects)
+    assert container["securityContext"] == controller["securityContext"]
+    assert (container["args"], container["env"]) == (["check", *controller["args"][1:]], controller["env"])
+    plugins = {"name": "plugins", "mountPath": "/plugins", "readOnly": True}
+    assert [*container["volumeMounts"], plugins] == sorted(
+        controller["volumeMounts"], key=lambda mount: mount["name"] == "plugins"
+    )
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert {volume["name"] for volume in pod["spec"]["volumes"]} == mounted
     selected = of(objects, "Deployment")["spec"]["selector"]["matchLabels"]
     assert not selected.items() <= pod["metadata"]["labels"].items()
 
