@@ -24,7 +24,8 @@ SBOM ?= build/placement-ac.cdx.json
 # Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
 # second of every start.
 SBOM_VENV := build/sbom
-WHEEL_VENV := build/wheels
+DIST ?= dist
+WHEEL_VENV ?= build/wheels
 
 .PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
@@ -133,10 +134,10 @@ audit: $(VENV)/installed ## Look the locked packages up among the known vulnerab
 image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
 
-dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into dist, to install the commands elsewhere
-	rm -f dist/*.whl
+dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into the folder DIST, to install the commands elsewhere
+	rm -f '$(DIST)'/*.whl
 	for package in . kubectl_placement placement_lab; do \
-		(cd $$package && '$(CURDIR)/$(WHEEL_VENV)/bin/hatchling' build --target wheel --directory '$(CURDIR)/dist') || exit; \
+		(cd $$package && '$(abspath $(WHEEL_VENV))/bin/hatchling' build --target wheel --directory '$(abspath $(DIST))') || exit; \
 	done
 
 bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
@@ -173,7 +174,7 @@ bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real 
 	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'
 
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(SBOM_VENV)/installed: requirements-sbom.lock
 	$(PYTHON) -m venv $(SBOM_VENV)
