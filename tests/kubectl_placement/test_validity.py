@@ -1,4 +1,4 @@
-"""Manifests that an API server would refuse, by the published schemas and in its words."""
+"""Manifests that an API server would refuse, by the schemas of the kinds and in its words."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from kubectl_placement.plan.validity import Validity, schema_of, validity
 from kubectl_placement.plan.what_if import what_if
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, Resource
 from tests.support.builders import Raw, placement
-from tests.support.shared import published_crds
+from tests.support.crds import strict_crds
 from tests.support.whatif import manifest, view_of
 
-CRDS = dump_of(published_crds())
+CRDS = dump_of(strict_crds())
 PLACEMENTS, CHECKS = PLACEMENT.at("v1beta1"), ADMISSION_CHECK.at("v1beta2")
 
 
@@ -142,7 +142,7 @@ def test_without_a_schema_nothing_is_refused() -> None:
 def test_every_object_that_is_refused_is_named() -> None:
     several = [manifest(numberOfClusters="3"), manifest() | {"metadata": {"name": "q"}, "spec": None}]
     with pytest.raises(InvalidManifest) as error:
-        what_if(view_of(*published_crds()), several)
+        what_if(view_of(*strict_crds()), several)
     number = 'spec.numberOfClusters: Invalid value: "3": must be of type integer'
     assert str(error.value).splitlines() == [
         f"Placement kueue-system/p is invalid: {number}",
@@ -157,11 +157,7 @@ def test_an_unknown_validity_is_a_warning() -> None:
         "metadata": {"name": "mine"},
         "spec": {"clusters": ["a"]},
     }
-    crds = [
-        published_crd
-        for published_crd in published_crds()
-        if published_crd["metadata"]["name"].startswith("multikueueconfigs")
-    ]
+    crds = [crd for crd in strict_crds() if crd["spec"]["names"]["kind"] == MULTIKUEUE_CONFIG.kind]
     view = view_of(*(_with_rule(crd, "self.?a.hasValue()") for crd in crds))
     (warning, *_) = (one for one in what_if(view, [config]).warnings if "self.?a" in one)
     assert warning.startswith("whether the API server takes MultiKueueConfig mine is unknown: spec: ")

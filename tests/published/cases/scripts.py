@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.shared import shared_dir
+from tests.published.shared import SHARED
 
 SECONDS = 240
 """The time that a script gets: the slowest takes a minute on a quiet machine."""
@@ -13,7 +13,7 @@ SECONDS = 240
 
 def run_case(number: str, script: str = "run.sh") -> str:
     """Return the output of a case's script, played with the commands of this checkout; `number`: as `01`."""
-    [folder] = (shared_dir() / "cases").glob(f"{number}-*")
+    [folder] = (SHARED / "cases").glob(f"{number}-*")
     commands = Path(sys.executable).parent
     environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
     environment |= {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.cases import run_case
+from tests.published.cases.scripts import run_case
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 

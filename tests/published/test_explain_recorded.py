@@ -17,7 +17,7 @@ from kubectl_placement.explain.steps import PlacementView, StepName
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
-from tests.kubectl_placement.scheduling.test_recorded import NOW, PARTS, recorded
+from tests.published.test_scheduling import NOW, PARTS, recorded
 from tests.support import commands
 from tests.support.builders import Raw
 from tests.support.commands import write_list

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.cases import run_case, section
+from tests.published.cases.scripts import run_case, section
 
 pytestmark = [
     pytest.mark.long,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kubectl_placement.scheduling.test_recorded import PARTS, recorded
+from tests.published.test_scheduling import PARTS, recorded
 from tests.support import commands
 from tests.support.commands import write_list
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kubectl_placement.scheduling import Fleet, schedule
-from tests.support.shared import shared_dir
+from tests.published.shared import SHARED
 
 NOW = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 PARTS = ("managedClusters", "clusterSets", "bindings", "scores")
 
 
 def recorded() -> list[dict[str, Any]]:
-    lines = (shared_dir() / "ocm" / "placements.jsonl").read_text().splitlines()
+    lines = (SHARED / "ocm" / "placements.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.cases import run_case, section
+from tests.published.cases.scripts import run_case, section
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 

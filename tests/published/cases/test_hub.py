@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support.cases import run_case
+from tests.published.cases.scripts import run_case
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH"),
