@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.structural_schema.schema_node import SchemaNode
-from kubectl_placement.structural_schema.validation import validate
+from placement_lab.structural_schema.schema_node import SchemaNode
+from placement_lab.structural_schema.validation import validate
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, Refused
 from tests.support.crds import strict_crds

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import re2  # type: ignore[import-untyped]  # ships no types; celpy needs it as well
 
-from kubectl_placement.structural_schema import rules
-from kubectl_placement.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
+from placement_lab.structural_schema import rules
+from placement_lab.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,7 +20,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 from lark import Token, Tree
 
-from kubectl_placement.structural_schema.schema_node import UNSET
+from placement_lab.structural_schema.schema_node import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
