@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from placement_lab.structural_schema.schema_node import SchemaNode
-from placement_lab.structural_schema.validation import validate
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
 from placement_ac.core.api.errors import Conflict, Refused
+from placement_lab.structural_schema.schema_node import SchemaNode
+from placement_lab.structural_schema.validation import validate
 from tests.support.crds import strict_crds
 from tests.support.virtual.clock import Delays
 from tests.support.virtual.kueue import VirtualKueue
