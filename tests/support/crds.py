@@ -9,6 +9,8 @@ from placement_lab.hub.kinds import bundled, published
 
 Object = dict[str, Any]
 
+IMPLIED = ("apiVersion", "kind", "metadata")
+"""Fields of every object, which a CRD need not have."""
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -62,7 +64,8 @@ def _strict_crds() -> bytes:
         for version in spec["versions"]:
             strict = published().get((spec["group"], version["name"], spec["names"]["kind"]))
             if strict:
-                version["schema"]["openAPIV3Schema"] = strict
+                fields = {name: one for name, one in strict["properties"].items() if name not in IMPLIED}
+                version["schema"]["openAPIV3Schema"] = strict | {"properties": fields}
     return pickle.dumps(crds)
 
 

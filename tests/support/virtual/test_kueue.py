@@ -62,7 +62,7 @@ def test_all_objects_are_valid_by_their_crds(seed: int) -> None:
 
 
 def faults_of(seed: int, crds: list[dict[str, Any]]) -> list[Any]:
-    """What the CRDs refuse of a run with many faults: every Workload and config, and every change of one."""
+    """Return what the CRDs refuse of a run with many faults: of every object, and of every change of one."""
     nodes = {crd["spec"]["names"]["kind"]: schema_of(crd) for crd in crds if is_kueues(crd)}
     at = VirtualKueue(seed, dict.fromkeys(ALL, 1), delays=Delays(left_behind=0.3))
     before: dict[str, dict[str, Any]] = {}
