@@ -25,8 +25,9 @@ SBOM ?= build/placement-ac.cdx.json
 # Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
 # second of every start.
 SBOM_VENV := build/sbom
+WHEEL_VENV := build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +138,12 @@ audit: $(VENV)/installed ## Look the locked packages up among the known vulnerab
 image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
 
+dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into dist, to install the commands elsewhere
+	rm -f dist/*.whl
+	for package in . kubectl_placement placement_lab; do \
+		(cd $$package && '$(CURDIR)/$(WHEEL_VENV)/bin/hatchling' build --target wheel --directory '$(CURDIR)/dist') || exit; \
+	done
+
 bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
 	$(BIN)/python -m bench.faults faults
 
@@ -176,6 +183,11 @@ clean: ## Remove the virtual environment and what the tools left
 $(SBOM_VENV)/installed: requirements-sbom.lock
 	$(PYTHON) -m venv $(SBOM_VENV)
 	$(SBOM_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-sbom.lock
+	@touch $@
+
+$(WHEEL_VENV)/installed: requirements-build.lock
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-build.lock
 	@touch $@
 
 define install

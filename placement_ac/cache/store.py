@@ -21,16 +21,13 @@ from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared, score_keys
 from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
-from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for
+from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for, namespaces_for
 from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
-    CLUSTER_PROFILE,
-    CONFIG_MAP,
     CREDENTIAL_METHODS,
     LOCAL_QUEUE,
     MANIFEST_WORK,
-    PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
@@ -133,8 +130,6 @@ class Cache:
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)
         """The kinds that are watched."""
-        namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
-        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))
         self._use(
             _State(
                 Tables(
@@ -147,7 +142,7 @@ class Cache:
                     failures=failures,
                     runs=RunHistory() if self._policy.dispatcher else None,
                 ),
-                Listings(self.kinds, namespaces),
+                Listings(self.kinds, namespaces_for(hub.namespaces, kueue_namespace, source)),
                 {},
                 {},
                 {},

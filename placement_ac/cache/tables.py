@@ -4,7 +4,7 @@ The objects that were seen on the hub, kind by kind: tables, their indexes, and 
 No I/O, no clock.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -67,6 +67,14 @@ def kinds_for(
     watched = (*watched, *SETUP_KINDS) if setup.enabled else watched
     watched = (*watched, *REPORT_KINDS) if reports else watched
     return tuple(dict.fromkeys((*watched, *CAPACITY_KINDS) if capacity else watched))
+
+
+def namespaces_for(
+    placements: Sequence[str], kueue: str, source: DecisionSource = SOURCE
+) -> Mapping[Kind, tuple[str, ...]]:
+    """Return where those kinds are watched that are not watched everywhere."""
+    beside_placements = dict.fromkeys((PLACEMENT, source.kind), tuple(placements))
+    return beside_placements | dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue,))
 
 
 def _if_set(value: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ ENTRY_POINTS: Final = "placement_ac.commands"
 """The group; an entry point names a click command."""
 COMMANDS: Final = {
     "run": "Run the controller.",
+    "check": "Check settings, kinds, rights and the running controller, as helm test does.",
     "hub": "Start the embedded hub alone.",
     "demo": "Show the four stories on embedded hubs.",
     "adopt": "Take over the objects of the Go kueue-addon.",

@@ -46,6 +46,8 @@ _KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _TAINT_KEY: Final = re.compile(rf"{_KEY}\*?|{_KEY}[-_./]\*|\*")
 _COST_LABEL: Final = re.compile(rf"({CLAIM})?{_KEY}")
 _NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
+ITEM_PATTERNS: Final = {"job_taints": _TAINT_KEY, "cost_labels": _COST_LABEL, "node_labels": _NODE_LABEL}
+"""The format of each value of some lists."""
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
 _NAMESPACE_LABEL: Final = _LABEL.replace("it", "a namespace", 1)

@@ -86,6 +86,8 @@ class Session:
         self._informers = {scope: self._informer(scope, watches[name]) for scope, name in names.items()}
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
+        self._reconciled_one = False
+        """Whether a key has been reconciled since this process leads."""
 
     def _informer(self, scope: Scope, health: WatchHealth) -> Informer:
         kind, namespace = scope
@@ -161,8 +163,14 @@ class Session:
 
     # -- which keys are reconciled, and when
 
+    @property
+    def has_reconciled(self) -> bool:
+        """Whether a key was reconciled since this process leads; without keys, whether all was listed."""
+        return self.cache.has_synced and (self._reconciled_one or not self.cache.keys())
+
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
+        self._reconciled_one = False
         self._reconciler.reset()
         if self.capacity:
             self.capacity.reset()
@@ -176,6 +184,7 @@ class Session:
     async def _reconcile(self, key: Key) -> None:
         if self._leads():
             await self._reconciler.reconcile(key)
+            self._reconciled_one = True
 
     def _enqueue(self, keys: Iterable[Key]) -> None:
         if self.cache.has_synced and self._leads():

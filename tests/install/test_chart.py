@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes_validate import utils
 
+from placement_ac.core.api.durations import parse_seconds
 from tests.support import chart
 from tests.support.chart import CHART, GIVEN, HOOK, comparable, files, helm, merged, template
 from tests.support.installation import (
@@ -371,7 +372,15 @@ def test_the_test_is_a_pod_as_hardened_as_the_controllers() -> None:
     assert container["image"] == controller_of(objects)["image"]
     for same in ("securityContext", "serviceAccountName", "automountServiceAccountToken", "nodeSelector"):
         assert pod["spec"][same] == pod_of(objects)[same]
-    assert container["securityContext"] == controller_of(objects)["securityContext"]
+    controller = controller_of(objects)
+    assert container["securityContext"] == controller["securityContext"]
+    assert (container["args"], container["env"]) == (["check", *controller["args"][1:]], controller["env"])
+    plugins = {"name": "plugins", "mountPath": "/plugins", "readOnly": True}
+    assert [*container["volumeMounts"], plugins] == sorted(
+        controller["volumeMounts"], key=lambda mount: mount["name"] == "plugins"
+    )
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert {volume["name"] for volume in pod["spec"]["volumes"]} == mounted
     selected = of(objects, "Deployment")["spec"]["selector"]["matchLabels"]
     assert not selected.items() <= pod["metadata"]["labels"].items()
 
@@ -405,7 +414,21 @@ def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
         ({"image": {"digest": "sha256:0"}}, "at '/image/digest'"),
         ({"credentials": {"form": "secret"}}, "at '/credentials/form': value must be one of"),
         ({"placements": {"namespaces": ["a", "a"]}}, "at '/placements/namespaces'"),
-        ({"config": {"dispatcher": True}}, "at '/config': additional properties 'dispatcher' not allowed"),
+        ({"config": {"settel": "1m"}}, "at '/config': additional properties 'settel' not allowed"),
+        (
+            {"config": {"drain-deadline": "two hours"}},
+            "at '/config/drain-deadline': 'two hours' does not match",
+        ),
+        ({"config": {"settle": -1}}, "at '/config/settle': minimum"),
+        ({"config": {"quota-reserve": "100%"}}, "at '/config/quota-reserve': '100%' does not match pattern"),
+        ({"config": {"kueue-version": "latest"}}, "at '/config/kueue-version'"),
+        ({"config": {"job-taints": ["a b"]}}, "at '/config/job-taints/0'"),
+        ({"config": {"cost-labels": "a, b c"}}, "at '/config/cost-labels'"),
+        ({"config": {"leader-elect-resource-name": "My_Lease"}}, "at '/config/leader-elect-resource-name'"),
+        ({"resources": {"limits": {"memory": "384 MB"}}}, "at '/resources/limits/memory': '384 MB' does not"),
+        ({"workerSetup": {"template": "My Queues"}}, "at '/workerSetup/template'"),
+        ({"imagePullSecrets": ["pull"]}, "at '/imagePullSecrets/0': got string, want object"),
+        ({"commonLabels": {"team": "a/b"}}, "at '/commonLabels/team'"),
         ({"config": {"removal-policy": "Later"}}, "at '/config/removal-policy': value must be one of"),
         ({"config": {"metrics-bind-address": ""}}, "at '/config/metrics-bind-address'"),
         ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
@@ -424,6 +447,22 @@ def test_a_wrong_value_is_named_by_helm(values: Object, message: str) -> None:
 
 def test_as_a_part_of_another_chart_it_may_get_global_values() -> None:
     assert template({"global": {"imageRegistry": "r"}}) == template()
+
+
+@pytest.mark.parametrize(("setting", "value"), generated.OWN_VALUE.items())
+def test_a_setting_with_a_value_of_its_own_says_which(setting: str, value: str) -> None:
+    name = setting.replace("_", "-")
+    with pytest.raises(helm.HelmRenderError, match=f"set {value} instead of config.{name}: "):
+        files({"config": {name: True}})
+    assert value in generated.described(VALUES)
+
+
+@pytest.mark.parametrize(
+    "text", ["90s", "1m30s", "1h1m1s", "500ms", "1.5h", "0s", "90", "1.5", "1m 30s", "1d", "h", "", "s1"]
+)
+def test_the_chart_takes_the_durations_of_the_settings(text: str) -> None:
+    accepted = re.search(SCHEMA["properties"]["config"]["properties"]["settle"]["pattern"], text)
+    assert (accepted is not None) == (parse_seconds(text) is not None)
 
 
 VALUES = generated.VALUES.read_text("utf-8")
@@ -463,7 +502,11 @@ def test_every_value_is_described_and_in_the_schema() -> None:
 
 def test_every_setting_is_a_value() -> None:
     """In `config`, or with a value of its own, but for those that a Pod cannot use."""
-    under_config = {name.replace("-", "_") for name in SCHEMA["properties"]["config"]["properties"]}
+    under_config = {
+        name.replace("-", "_")
+        for name, one in SCHEMA["properties"]["config"]["properties"].items()
+        if "type" in one
+    }
     own = {
         name.removeprefix("PLACEMENT_AC_").lower()
         for name in environment_of(template(EVERYTHING))
@@ -495,7 +538,7 @@ HOSTILE = [
 
 def places(schema: Object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """Return the path of each place for a text in the values; of a free object, a field `any` in it."""
-    types = schema.get("type", "string")
+    types = schema.get("type", ())
     if "string" in types:
         return [path]
     if "properties" in schema:

@@ -12,7 +12,9 @@ import pytest
 import yaml
 from kubernetes_validate import utils
 
+from placement_ac.admin.rights import needed_rights
 from placement_ac.config.load import load
+from placement_ac.config.policy import provisioning_policy
 from placement_ac.config.settings import Settings
 from tests.support.documents import table
 from tests.support.installation import (
@@ -316,6 +318,23 @@ def test_no_right_is_a_wildcard(overlay: str) -> None:
     for _, _, rule in grants(rendered(overlay)):
         assert "*" not in (*rule.verbs, *rule.groups, *rule.resources)
         assert not rule.urls
+
+
+@overlays
+def test_check_asks_for_exactly_the_rights_of_the_roles(overlay: str, tmp_path: Path) -> None:
+    """`placement-ac check` knows them by the settings: neither list can change without the other."""
+    settings = settings_of(rendered(overlay), tmp_path)
+    asked = {
+        (*target, verb)
+        for target, verbs in needed_rights(settings, provisioning_policy(settings)).items()
+        for verb in verbs
+    }
+    granted = set()
+    for _, where, rule in grants(rendered(overlay)):
+        resource, _, subresource = rule.resources[0].partition("/")
+        name = next(iter(rule.names), "")
+        granted.add((rule.groups[0], resource, subresource, where, name, rule.verbs[0]))
+    assert asked == granted
 
 
 @overlays

@@ -210,6 +210,8 @@ ANNOTATION_SINCE: Final = "placement-ac.open-cluster-management.io/local-queues-
 """On our ManifestWork: the LocalQueues that were added to it later, and when: NAMESPACE/NAME=TIME,…"""
 ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
+ANNOTATION_RECONCILED: Final = "placement-ac.open-cluster-management.io/reconciled"
+"""On the controller's Lease: `true` once the one that leads has listed all and reconciled, for `check`."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 

@@ -7,8 +7,11 @@ from typing import Final
 
 UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 """Unit → its seconds."""
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|h|m|s)")
-_DURATION: Final = re.compile(rf"({_PART.pattern})+")
+NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
+_PART: Final = re.compile(rf"({NUMBER})(ms|h|m|s)")
+DURATION: Final = rf"(?:{_PART.pattern})+"
+"""A regular expression of durations, also in JSON schemas."""
+_DURATION: Final = re.compile(DURATION)
 DURATION_FORM: Final = "a duration is like 90s, 5m or 1h30m"
 
 
