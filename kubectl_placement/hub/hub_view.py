@@ -7,7 +7,7 @@ steps to it.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
@@ -273,7 +273,9 @@ class HubView:
 
         Only the controller knows for how long: listed clusters that are not draining count as held.
         """
-        snapshot = replace(self.snapshot(name), all_ages={})
+        snapshot = self.snapshot(name)
+        long_ago = snapshot.now + timedelta(seconds=snapshot.policy.loss_grace)  # since when others drain
+        snapshot = replace(snapshot, all_ages={}, now=long_ago)
         guarded = hold_mass_loss(snapshot, self.targets(name).selection, listed_clusters(snapshot))
         return dict.fromkeys((cluster.cluster for cluster in guarded.held), guarded.why)
 

@@ -20,6 +20,7 @@ from placement_ac.core.inputs import state
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
+from placement_ac.core.selection.mass_loss import clusters_before
 
 
 class SnapshotBuilder:
@@ -76,11 +77,12 @@ class SnapshotBuilder:
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
         prepared = self._prepared(name, placement, credentials, now)
-        clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
+        before = clusters_before(ages)  # what has left the list since may come back to it
+        clusters = self._multikueue_clusters(name, [*credentials, *prepared, *before], listed)
         listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
-        deleted, unreachable = self._lost(listed_clusters)
-        windows = self._maintenance([*credentials, *listed_clusters])
+        deleted, unreachable = self._lost([*listed_clusters, *before])
+        windows = self._maintenance([*credentials, *listed_clusters, *before])
         former = self._former_checks(config, clusters.values(), name)
         listed_objects = {
             cluster: clusters[entry]

@@ -189,6 +189,7 @@ class SinceKind(StrEnum):
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
+    LISTED_BEFORE = auto()  # the clusters of the list before the first loss; 0 or 1 in turn
     PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
     PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed

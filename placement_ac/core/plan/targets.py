@@ -46,7 +46,7 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
     listed = listed_clusters(snapshot)
     selection = select(snapshot, listed)
     mass_loss = hold_mass_loss(snapshot, selection, listed)
-    within, over_limit = apply_cluster_limit(snapshot, (*selection.listable, *mass_loss.held), listed)
+    within, over_limit = apply_cluster_limit(snapshot, mass_loss.with_held(selection.listable), listed)
     provisioned = choose_provisioned(snapshot, selection, listed, [entry.cluster for entry in within])
     selection, beyond = without_beyond(selection, provisioned)
     workloads = group_workloads(snapshot)
