@@ -18,6 +18,8 @@ ReadIdentity = Callable[[CredentialSource, datetime], Awaitable[WorkerIdentity]]
 
 MAX_REMEMBERED: Final = 10_000
 """How many kubeconfigs are remembered."""
+TOGETHER_SECONDS: Final = 0.25
+"""Answers are taken in together while more are to come: one plan for all workers, not one for each."""
 
 
 class IdentityQueries:
@@ -67,5 +69,6 @@ class IdentityQueries:
         answer = await read(source, self._clock())
         self._answers[source] = answer
         _, keys = self._asking.pop(source, (None, set[Key]()))
+        waiting = set[Key]().union(*[others for _, others in self._asking.values()])
         for key in keys:
-            self._add_after(key, 0.0)
+            self._add_after(key, TOGETHER_SECONDS if key in waiting else 0.0)

@@ -19,6 +19,8 @@ from placement_ac.core.selection.selection import soonest
 
 WAIT_SECONDS: Final = 10.0
 """How long a cluster waits at most for the answers (Kueue connects to it as slowly as we do)."""
+TOGETHER_SECONDS: Final = 2.0
+"""How long those that have answered wait for the others: each change of the list costs Kueue time."""
 COPIES_SECONDS: Final = 10.0
 """How old the answer of a cluster that comes may be, if only copies tell which worker it is."""
 UNANSWERED_SECONDS: Final = 60.0
@@ -65,6 +67,9 @@ def identity_questions(
     for cluster in waiting:
         for other in awaited[cluster]:
             ask |= _credentials(snapshot, other)
+    together = TOGETHER_SECONDS - max([snapshot.age(since[cluster]) for cluster in waiting], default=inf)
+    if together > 0:
+        waiting |= dict.fromkeys(new, together)
     for cluster, age in _to_ask_again(snapshot, in_list):
         if age >= AGAIN_SECONDS:
             ask |= _credentials(snapshot, cluster)
