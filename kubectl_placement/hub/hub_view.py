@@ -32,6 +32,7 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    ANNOTATION_SECOND_NAMES,
     CLUSTER_SET,
     KUEUE_VERSIONS,
     LABEL_CLUSTER,
@@ -102,6 +103,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.CREDENTIALS_UNNEEDED,
         state.SinceKind.SETUP_UNNEEDED,
         state.SinceKind.FACTS_AWAITED,
+        state.SinceKind.SECOND_NAME,
     )
 )
 """Waits for which only time is needed are over, and no drain has begun."""
@@ -381,7 +383,12 @@ def _as_applied(obj: KueueObject) -> KueueObject:
         return obj
     mine = frozenset(labels) & {LABEL_MANAGED_BY, LABEL_PLACEMENT, LABEL_CLUSTER}
     owned = AppliedFields(
-        True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True
+        True,
+        mine,
+        frozenset(obj.owners),
+        ANNOTATION_DRAINING in annotations,
+        clusters=True,
+        second_names=ANNOTATION_SECOND_NAMES in annotations,
     )
     return replace(obj, applied_fields=owned)
 

@@ -17,6 +17,7 @@ from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
@@ -48,8 +49,9 @@ class SnapshotBuilder:
         worker_copies: Mapping[str, state.WorkerCopies],
         probe_results: Mapping[str, state.ProbeResult],
         queue_facts: Mapping[str, WorkerFacts],
+        identities: Identities,
     ) -> state.Snapshot:
-        """Return all that `key` depends on; the last four are what the caller remembers of it."""
+        """Return all that `key` depends on; all after `now` is what the caller remembers."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         if key.kind == "provider":
@@ -127,6 +129,8 @@ class SnapshotBuilder:
                     worker_copies=worker_copies,
                     queue_facts=queue_facts,
                     probe_results=probe_results,
+                    identities=identities,
+                    managed=self._managed([*credentials, *listed_clusters]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
                     maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
@@ -188,6 +192,10 @@ class SnapshotBuilder:
         deleted = frozenset(cluster for cluster in clusters if served and ("", cluster) not in known.objects)
         unreachable = known.index("unreachable").ids("unreachable")
         return deleted, frozenset(cluster for cluster in clusters if ("", cluster) in unreachable)
+
+    def _managed(self, clusters: Iterable[str]) -> dict[str, objects.ManagedCluster]:
+        known = self._tables.managed_clusters.objects
+        return {cluster: known["", cluster] for cluster in clusters if ("", cluster) in known}
 
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""
