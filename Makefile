@@ -67,10 +67,10 @@ coverage: ## The same with COVERAGE=yes
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
 
-test-shared: $(VENV)/installed ## Compare with the CRDs and recordings in ../shared, or in SHARED_DIR
+test-shared: $(VENV)/installed ## Compare with the CRDs and recordings of others that lie beside this repository
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
 
-test-cases: $(VENV)/installed ## Play the cases in ../shared, or in SHARED_DIR
+test-cases: $(VENV)/installed ## Play the cases of users that lie beside this repository
 	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
