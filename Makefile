@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 # On a real API server, each has one of its own, and an etcd.
 ENVTEST_WORKERS ?= $(or $(shell getconf _NPROCESSORS_ONLN 2>&-),1)
-CRDS ?= ../shared/crds
 KUEUE ?= 0.20
 
 # The tests start some hundred processes: without bytecode each of them compiles the package anew.
@@ -14,6 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
+# Scripts that wait for fixed times: one after the other, and nothing beside them.
+CASES := tests/published/cases
 # The three packages, and how their names are kept out of what is locked.
 PROJECTS := pyproject.toml kubectl_placement/pyproject.toml placement_lab/pyproject.toml
 NOT_OURS := --no-emit-package placement-ac --no-emit-package kubectl-placement
@@ -27,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,21 +60,25 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long $(or $(ONLY),--ignore tests/cases)
-	@# These scripts wait for fixed times: one after the other, and nothing beside them.
-	$(if $(ONLY),,$(BIN)/pytest -m long tests/cases)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
+
+test-shared: $(VENV)/installed ## Compare with the CRDs and recordings of others that lie beside this repository
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
+
+test-cases: $(VENV)/installed ## Play the cases of users that lie beside this repository
+	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
-test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
-	@$(BIN)/pytest -n $(ENVTEST_WORKERS) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
+test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS; CRDS names a folder with others
+	@$(BIN)/pytest -n $(ENVTEST_WORKERS) --dist worksteal --envtest $(if $(CRDS),--crds '$(CRDS)') --timeout 300 -rs tests
 
 test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind

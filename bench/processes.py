@@ -29,9 +29,9 @@ import click
 
 import placement_ac
 from bench.scene import FILLS, NEVER_SECONDS, Scene, clear, prepare, refuse_what_is_in_use
-from kubectl_placement.structural_schema.schema_node import prune_and_default
 from placement_ac.kube.client import Client, Object
 from placement_lab.hub import Hub, strategies
+from placement_lab.structural_schema.schema_node import prune_and_default
 
 STOP_SECONDS: Final = 10.0
 REST_SHARE: Final = 0.05

@@ -100,7 +100,7 @@ SETTINGS_IN_USE: Final = {
     "leader_elect_resource_name": "placement-ac-test",
     "leader_elect_resource_namespace": "placement-ac-system",
     "log_format": "json",
-    "log_level": "info,kube.client=debug",
+    "log_level": "debug",
 }
 """An example value of each setting, as written for the flag."""
 

@@ -17,9 +17,11 @@ from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
+from placement_ac.core.selection.mass_loss import clusters_before
 
 
 class SnapshotBuilder:
@@ -47,8 +49,9 @@ class SnapshotBuilder:
         worker_copies: Mapping[str, state.WorkerCopies],
         probe_results: Mapping[str, state.ProbeResult],
         queue_facts: Mapping[str, WorkerFacts],
+        identities: Identities,
     ) -> state.Snapshot:
-        """Return all that `key` depends on; the last four are what the caller remembers of it."""
+        """Return all that `key` depends on; all after `now` is what the caller remembers."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         if key.kind == "provider":
@@ -76,11 +79,12 @@ class SnapshotBuilder:
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
         prepared = self._prepared(name, placement, credentials, now)
-        clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
+        before = clusters_before(ages)  # what has left the list since may come back to it
+        clusters = self._multikueue_clusters(name, [*credentials, *prepared, *before], listed)
         listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
-        deleted, unreachable = self._lost(listed_clusters)
-        windows = self._maintenance([*credentials, *listed_clusters])
+        deleted, unreachable = self._lost([*listed_clusters, *before])
+        windows = self._maintenance([*credentials, *listed_clusters, *before])
         former = self._former_checks(config, clusters.values(), name)
         listed_objects = {
             cluster: clusters[entry]
@@ -125,6 +129,8 @@ class SnapshotBuilder:
                     worker_copies=worker_copies,
                     queue_facts=queue_facts,
                     probe_results=probe_results,
+                    identities=identities,
+                    managed=self._managed([*credentials, *listed_clusters]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
                     maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
@@ -186,6 +192,10 @@ class SnapshotBuilder:
         deleted = frozenset(cluster for cluster in clusters if served and ("", cluster) not in known.objects)
         unreachable = known.index("unreachable").ids("unreachable")
         return deleted, frozenset(cluster for cluster in clusters if ("", cluster) in unreachable)
+
+    def _managed(self, clusters: Iterable[str]) -> dict[str, objects.ManagedCluster]:
+        known = self._tables.managed_clusters.objects
+        return {cluster: known["", cluster] for cluster in clusters if ("", cluster) in known}
 
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""

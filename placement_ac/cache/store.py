@@ -41,6 +41,7 @@ from placement_ac.core.decisions.source import DecisionSource
 from placement_ac.core.expected_start.history import RunHistory
 from placement_ac.core.failures.ends import end_of
 from placement_ac.core.failures.memory import FailureMemory
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
@@ -211,11 +212,12 @@ class Cache:
         worker_copies: Mapping[str, WorkerCopies] | None = None,
         probe_results: Mapping[str, ProbeResult] | None = None,
         queue_facts: Mapping[str, WorkerFacts] | None = None,
+        identities: Identities | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; the last four are what the caller remembers of it."""
+        """Return all that `key` depends on; all after `now` is what the caller remembers."""
         self._state.last_snapshot_at = now
         return self._snapshots.build(
-            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}
+            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}, identities or {}
         )
 
     def provisioning_inputs(

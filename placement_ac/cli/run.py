@@ -49,7 +49,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         click.echo(shown(loaded, output or "table"))
         return
     settings = loaded.settings
-    logs.configure(settings.log_format, *settings.log_level)
+    logs.configure(settings.log_format, settings.log_level)
     gc.freeze()  # what is loaded by now stays: the collector need not traverse it again
     try:
         run_until_signal(Manager(settings))

@@ -18,7 +18,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from placement_ac.config.dispatch_plugins import installed_plugins
-from placement_ac.config.log_levels import parse_log_levels
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
@@ -292,8 +291,8 @@ class Settings(BaseModel):
     """The namespace of the Lease.  [default: Kueue's namespace]"""
     log_format: Literal["text", "json"] = "text"
     """Log lines for people or programs."""
-    log_level: CommaSeparated[str] = ("info",)
-    """The lowest level that is logged, and other levels for modules: info,kube.client=debug."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The lowest level that is logged."""
 
     @field_validator("kueue_version")
     @classmethod
@@ -372,12 +371,6 @@ class Settings(BaseModel):
             if isinstance(problem := parse_external(name), str):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
-
-    @field_validator("log_level")
-    @classmethod
-    def _levels(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
-        parse_log_levels(levels)
-        return levels
 
     @field_validator(*_SHORTER_THAN)
     @classmethod

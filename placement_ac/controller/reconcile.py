@@ -22,6 +22,7 @@ from placement_ac.controller.background_queries import (
     ReadQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
+from placement_ac.controller.identity_queries import IdentityQueries, ReadIdentity
 from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ScoreReporter
@@ -102,7 +103,8 @@ class Reconciler:
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
     (None: nobody asks for them), which `ask_worker` gets as well; `probe` probes a cluster (None: no cluster
-    is probed), `scores` reports those of clusters.
+    is probed), `read_identity` reads what tells a worker from others (None: nobody asks), `scores` reports
+    those of clusters.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Reconciler:
         read_queues: ReadQueues | None = None,
         ask_worker: AskWorker | None = None,
         probe: ProbeCluster | None = None,
+        read_identity: ReadIdentity | None = None,
         scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -131,6 +134,7 @@ class Reconciler:
         self._queries = BackgroundQueries(
             self._states, read_copies, read_queues, probe, add_after, ask_worker
         )
+        self._identities = IdentityQueries(read_identity, clock, add_after)
         self._scores = scores
         self._logged = LogDeduplicator()
 
@@ -149,6 +153,7 @@ class Reconciler:
     def reset(self) -> None:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
+        self._identities.cancel()
         if self._scores:
             self._scores.cancel()
         self._writer.workload_writes.cancel()
@@ -157,7 +162,7 @@ class Reconciler:
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
-        tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
+        tasks = [*self._queries.cancel(), *self._identities.cancel(), *self._writer.workload_writes.cancel()]
         tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -172,6 +177,7 @@ class Reconciler:
             with_ages(state.copies, now),
             with_ages(state.probes, now),
             with_ages(state.queues, now),
+            self._identities.answers,
         )
 
     # -- a Placement, or a check without one
@@ -188,6 +194,7 @@ class Reconciler:
         state.forget_stale_results(config.listed if config else (), snapshot.credentials.selected)
         self._states.keep(key, wanted.lasting)
         self._queries.start(key, snapshot, wanted)
+        self._identities.start(key, wanted.ask_for_identity)
         result = WriteResult()
         context = self._context(key, snapshot, wanted)
         through_config = diff.phases_through_config(snapshot, wanted)

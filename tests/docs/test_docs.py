@@ -174,8 +174,6 @@ def test_times() -> None:
         constants.EDIT_WINDOW_SECONDS,
         constants.UNUSABLE_SECONDS,
         recorder.REPEAT_SECONDS,
-        recorder.COUNT_SECONDS,
-        recorder.COUNT_MOST_SECONDS,
         hub_discovery.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
         hub_discovery.MISSING_GRACE_SECONDS,

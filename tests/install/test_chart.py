@@ -132,7 +132,7 @@ EVERYTHING: Object = {
     "config": {
         "metrics-bind-address": ":9080",
         "drain-deadline": "2h",
-        "log-level": ["info", "kube=debug"],
+        "log-level": "debug",
         "leader-elect-resource-name": "lease",
         "leader-elect-resource-namespace": "leases",
     },

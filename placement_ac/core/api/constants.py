@@ -90,6 +90,8 @@ NODE: Final = Kind("", "Node", "nodes", False, ("v1",))
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
+CLAIM_ID: Final = "id.k8s.io"
+"""OCM: the ClusterClaim with what tells a cluster from every other one."""
 ACCOUNT: Final = Kind(
     OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
 )
@@ -161,6 +163,8 @@ LABEL_CLUSTER_SET: Final = "cluster.open-cluster-management.io/clusterset"
 LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
 ANNOTATION_DRAINING: Final = "placement-ac.open-cluster-management.io/draining"
 """On our MultiKueueConfig: the draining clusters and since when, so that a restart forgets neither."""
+ANNOTATION_SECOND_NAMES: Final = "placement-ac.open-cluster-management.io/second-names"
+"""On our MultiKueueConfig: the clusters that are left out, each with the one that is the same worker."""
 ANNOTATION_PLACEMENT: Final = "placement-ac.open-cluster-management.io/placement"
 """On our MultiKueueConfig: NAMESPACE/UID of the Placement in use, so that a restart chooses no other."""
 ANNOTATION_PLACEMENT_NAMESPACE: Final = "placement-ac.open-cluster-management.io/placement-namespace"

@@ -19,10 +19,18 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import CapacityProvider, Check, ClusterTaint, KueueObject, Workload
+from placement_ac.core.api.objects import (
+    CapacityProvider,
+    Check,
+    ClusterTaint,
+    KueueObject,
+    ManagedCluster,
+    Workload,
+)
 from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -165,6 +173,8 @@ class PlacementPolicy:
     """How long before credentials expire an event warns of it."""
     probe: bool = False
     """Whether clusters are probed before they are listed."""
+    identify: bool = False
+    """Whether workers are asked for what tells one from another, before they are listed."""
 
     @property
     def compares_clusters(self) -> bool:
@@ -189,6 +199,7 @@ class SinceKind(StrEnum):
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
+    LISTED_BEFORE = auto()  # the clusters of the list before the first loss; 0 or 1 in turn
     PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
     PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
@@ -200,6 +211,8 @@ class SinceKind(StrEnum):
     MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
     BEING_UNLISTED = auto()  # a cluster that the next list does not hold
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
+    SECOND_NAME = auto()  # a listed cluster that is the same worker as another one
+    IDENTITY_AWAITED = auto()  # a cluster that is to be listed when it is known which worker it is
     SELECTION = auto()  # the names of the MultiKueueClusters whose clusters are selected
     FLAPPING = auto()  # the same, if the selection before it was short
     DESELECTED = auto()  # a listed cluster that leaves or stands by
@@ -366,6 +379,10 @@ class FleetState:
     and for CapacityProviders."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
+    identities: Identities = field(default_factory=dict)
+    """The objects that workers have shown, by all credentials that were used."""
+    managed: Mapping[str, ManagedCluster] = field(default_factory=dict)
+    """Cluster → its ManagedCluster."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cluster → what is to be said of its queues, if we set up workers."""
     maintenance: Mapping[str, MaintenanceWindow] = field(default_factory=dict)
@@ -444,6 +461,8 @@ class WantedConfig(NamedTuple):
     """Whether this need not be written: a restart chooses the same Placement."""
     moves: str = ""
     """The annotation of the moves that count; "": it need not be written."""
+    second_names: Mapping[str, str] = NOTHING
+    """Clusters that are left out → those that are the same workers, as their connections have shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,6 +569,8 @@ class Plan:
     """MultiKueueClusters whose clusters are to be asked for their queues."""
     probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
+    ask_for_identity: tuple[CredentialSource, ...] = ()
+    """The credentials of workers that are to be asked for what tells them from others."""
     events: tuple[EventIntent, ...] = ()
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""

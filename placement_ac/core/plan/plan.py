@@ -173,6 +173,7 @@ def _whole_plan(
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
         *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves, giving_up),
+        targets.identity,
     )
     gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
@@ -182,7 +183,7 @@ def _whole_plan(
         selected=selection.ranked,
         unusable=tuple([name for name in selection.left_out if not maintenance_of(snapshot, name)]),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={**{check.meta.name: context.verdict for check in snapshot.checks.ours}, **context.refused},
+        verdicts={**_verdicts(snapshot, targets, context.verdict), **context.refused},
         config=objects.config,
         clusters=objects.clusters,
         prepared=objects.prepared,
@@ -204,6 +205,7 @@ def _whole_plan(
         capacities=capacity.wanted,
         ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
         probe_requests=probe_requests,
+        ask_for_identity=targets.identity.ask,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
             *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
@@ -214,6 +216,13 @@ def _whole_plan(
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
+
+
+def _verdicts(snapshot: Snapshot, targets: TargetClusters, verdict: Verdict) -> dict[str, Verdict]:
+    """Return the verdict on each check; none yet while the first clusters wait to be asked who they are."""
+    if targets.identity.waiting and not (targets.to_list or snapshot.objects.listed):
+        return {}
+    return {check.meta.name: verdict for check in snapshot.checks.ours}
 
 
 def _once(*names: Iterable[str]) -> tuple[str, ...]:
