@@ -68,9 +68,9 @@ class LateWrite:
     decide: Callable[[Object], Action]
     is_done: Callable[[Object | None], bool]
     lands: Mapping[str, bool]
-    """What has happened to the object meanwhile → whether it lands."""
+    """The change of the object meanwhile → whether it lands."""
     change: Object = field(default_factory=lambda: {"metadata": {"labels": {"written-by": "another"}}})
-    """What another leader writes meanwhile."""
+    """The body that another leader writes meanwhile."""
 
 
 _VERSION: Final = {"nothing": True, "changed": False, "recreated": False}

@@ -277,7 +277,7 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
         if same and (wanted.is_recorded or observed.placement_in_use == wanted.placement):
             return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
-    # What was decided on an old list must not come after what another leader has decided.
+    # A decision made on an old list must not come after what another leader has decided.
     body["metadata"]["resourceVersion"] = observed.meta.resource_version if observed else ABSENT
     annotations = {
         ANNOTATION_DRAINING: draining,
