@@ -75,8 +75,6 @@ _MAINTENANCE_CHARS: Final = 100
 """A cluster's agent may write anything; a time is shorter."""
 _CLAIM_CHARS: Final = 1024
 """OCM: `maxLength` of the value of a claim."""
-_TO_THE_END: Final = ("AdmissionCheck", "PodsReadyTimeout")
-"""Kueue: after an eviction for these reasons a Workload queues anew, from the time of the eviction."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
 _WAITED_ON: Final = re.compile(
     rf"\b({constants.NO_CLUSTER_FITS}|{constants.NO_CLUSTER_SELECTED}|{constants.NO_CLUSTER_USABLE}): "
@@ -360,7 +358,7 @@ def workload(raw: Obj) -> objects.Workload:
 
 
 def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
-    """Read one with what it asks of a cluster, since when it is nominated, and its place in a queue.
+    """Read one with what it asks of a cluster, and since when it is nominated.
 
     `with_references`: with the objects that its Pods name.
     """
@@ -373,22 +371,7 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
         job_name=get_str(owner_of(raw), "name") if may_start else "",
         nominated_since=_nominated_since(raw),
         waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
-        created=created_at(raw),
-        priority=get_int(raw, "spec", "priority") or 0,
-        requeued_at=_requeued_at(raw),
     )
-
-
-def _requeued_at(raw: Obj) -> datetime | None:
-    """Return the eviction that sent a Workload to the end of its queue (with Kueue's default settings)."""
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    evicted = (
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type, one.status) == ("Evicted", "True") and one.reason in _TO_THE_END
-    )
-    return next(evicted, None)
 
 
 def _waits_since(raw: Obj) -> datetime | None:
