@@ -123,7 +123,7 @@ def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:
 
 def _ignored(view: HubView, job: Workload, placements: tuple[PlacementChoice, ...]) -> Iterator[str]:
     if any(choice.dispatcher for choice in placements):
-        yield from ignored(job.job, give_up=view.settings.give_up, taints=bool(view.settings.job_taints))
+        yield from ignored(job.job, taints=bool(view.settings.job_taints))
 
 
 def _notes(job: Workload, placements: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:

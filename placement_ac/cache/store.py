@@ -120,7 +120,7 @@ class Cache:
         by_kind = empty_tables(
             source,
             provisioning,
-            dispatches=self._policy.reads_jobs,
+            dispatches=self._policy.compares_clusters,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,

@@ -87,7 +87,6 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         plugins=installed_plugins(),
         report_plugin_problem=PluginProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
-        give_up=settings.give_up,
         preconditions=frozenset(settings.preconditions).intersection(PRECONDITIONS),
         job_taints=settings.job_taints,
         cost_labels=settings.cost_labels,

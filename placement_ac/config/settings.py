@@ -213,9 +213,6 @@ class Settings(BaseModel):
     """How many jobs of a check are moved in an hour at most."""
     move_cooldown: Seconds = 3600.0
     """The shortest time between two moves of the same job."""
-    give_up: bool = False
-    """Deactivate jobs that have waited as long as they say themselves (give-up-after), but never one that
-    runs. Needs the right to patch Workloads."""
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""

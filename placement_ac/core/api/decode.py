@@ -76,9 +76,6 @@ _MAINTENANCE_CHARS: Final = 100
 _CLAIM_CHARS: Final = 1024
 """OCM: `maxLength` of the value of a claim."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
-_WAITED_ON: Final = re.compile(
-    rf"\b({constants.NO_CLUSTER_FITS}|{constants.NO_CLUSTER_SELECTED}|{constants.NO_CLUSTER_USABLE}): "
-)
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -370,24 +367,7 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
         job=spec,
         job_name=get_str(owner_of(raw), "name") if may_start else "",
         nominated_since=_nominated_since(raw),
-        waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
     )
-
-
-def _waits_since(raw: Obj) -> datetime | None:
-    """Return since when a Workload waits: since it was created, evicted, or activated again.
-
-    An eviction because no cluster fits or can be used is not the end of a run: it has waited all the time.
-    """
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    times = [created_at(raw)] + [
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type == "Evicted" and not _WAITED_ON.search(one.message))
-        or (one.type, one.reason, one.status) == ("Requeued", "Reactivated", "True")
-    ]
-    return max(filter(None, times), default=None)
 
 
 def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:

@@ -190,8 +190,6 @@ class Workload:
     """Its wishes about the cluster; read only for our dispatcher."""
     job_name: str = ""
     """The name of its job; read only for our dispatcher, and while it waits or may be moved."""
-    waits_since: datetime | None = None
-    """Since when it waits for a cluster; read only of one that says how long it waits."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
 

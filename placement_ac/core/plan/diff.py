@@ -121,14 +121,7 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deactivate(WorkloadWrite):
-    """Set `spec.active` to false, by the Workload's own wish."""
-
-    why: str
-
-
-Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate | Deactivate
+Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -195,7 +188,6 @@ def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
         tuple(_conditions(others, wanted.verdicts, snapshot)),
         tuple(_check_states(snapshot, wanted.check_state_updates)),
         tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
-        tuple(Deactivate(workload, why) for workload, why in wanted.give_ups),
     )
 
 
