@@ -1,4 +1,4 @@
-"""`placement-ac explain workload`: the state of a Workload, and a table of clusters and plugins."""
+"""`placement-ac explain workload`: the state of a Workload, and a table of clusters."""
 
 from collections.abc import Iterator
 from datetime import datetime

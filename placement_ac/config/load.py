@@ -18,7 +18,6 @@ from pydantic import ValidationError
 
 from placement_ac.config.settings import PATTERN_HELP, Settings, is_list
 from placement_ac.core.api.errors import BadSettings
-from placement_ac.core.dispatch.plugins import Plugins
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 PREFIX: Final = "PLACEMENT_AC_"
@@ -59,12 +58,10 @@ def load(
     flags: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
     read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
-    plugins: Plugins | None = None,
 ) -> LoadedSettings:
     """Return the settings; `flags` that are None were not given. Raises BadSettings.
 
-    `read` gives the text of the file: another process may have it elsewhere. It raises OSError. `plugins`:
-    those of the dispatcher, if they are not the ones that are installed here.
+    `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
     """
     by_flag = {name: value for name, value in flags.items() if value is not None}
     if gone := [flag_name(name) for name in by_flag if name in REMOVED]:
@@ -78,8 +75,7 @@ def load(
         | {name: ("flag", flag_name(name)) for name in by_flag}
     )  # the source of each, and what a message calls the setting there
     try:
-        context = {} if plugins is None else {"plugins": plugins}
-        settings = Settings.model_validate(in_file | by_variable | by_flag, context=context)
+        settings = Settings.model_validate(in_file | by_variable | by_flag)
     except ValidationError as error:
         names = {name: shown for name, (_, shown) in origins.items()}
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}

@@ -17,7 +17,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from placement_ac.config.dispatch_plugins import installed_plugins
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
@@ -188,8 +187,7 @@ class Settings(BaseModel):
     round_timeout: Seconds = 300.0
     """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
-    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1. Plugins
-    of third parties count if the profile names them."""
+    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
@@ -331,9 +329,8 @@ class Settings(BaseModel):
 
     @field_validator("dispatch_profile")
     @classmethod
-    def _profile(cls, text: str, info: ValidationInfo) -> str:
-        """Check the profile; the context may have other plugins than those that are installed here."""
-        parse_profile(text, (info.context or {}).get("plugins", installed_plugins()))
+    def _profile(cls, text: str) -> str:
+        parse_profile(text)
         return text
 
     @field_validator("job_taints", "cost_labels")

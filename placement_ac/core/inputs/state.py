@@ -106,7 +106,7 @@ def is_shared(name: str, cluster: str) -> bool:
     return name == cluster
 
 
-def ignore_plugin_problem(plugin: str, problem: str) -> None:
+def ignore_rule_problem(rule: str, problem: str) -> None:
     """Report the problem of a filter or score to nobody."""
 
 
@@ -161,10 +161,8 @@ class PlacementPolicy:
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     moves: MovePolicy | None = None
     """None: no job is moved."""
-    plugins: Mapping[str, Any] = field(default_factory=dict)
-    """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
-    report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
-    """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
+    report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
+    """Gets the name of a filter or score that fails, and what is wrong with it."""
     avoid_after_failure: float = 0.0
     """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
