@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -162,9 +162,6 @@ bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the 
 
 bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, with 50 clusters of 10 queues
 	$(BIN)/python -m bench.capacity
-
-bench-forecasts: $(VENV)/installed ## Measure what it costs to say when 1,000 jobs start
-	$(BIN)/python -m bench.forecasts
 
 bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
 	$(BIN)/python -m bench.nominations

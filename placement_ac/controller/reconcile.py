@@ -167,10 +167,11 @@ class Reconciler:
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def snapshot(self, key: Key) -> Snapshot:
-        """Return all that a Placement, or a check without one, depends on now."""
+    # -- a Placement, or a check without one
+
+    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         state, now = self._states.of(key), self._states.now()
-        return self._cache.snapshot(
+        snapshot = self._cache.snapshot(
             key,
             self._clock(),
             state.ages(now),
@@ -179,12 +180,6 @@ class Reconciler:
             with_ages(state.queues, now),
             self._identities.answers,
         )
-
-    # -- a Placement, or a check without one
-
-    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
-        state, now = self._states.of(key), self._states.now()
-        snapshot = self.snapshot(key)
         wanted = plan(snapshot)
         for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)

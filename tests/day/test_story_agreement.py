@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_placement.jobs.queue_position import local_queue_position
 from kubectl_placement.story import tell, waits
 from kubectl_placement.story.model import JobState, StoryStep, Wait
-from placement_ac.core.expected_start.position import position_of
 from tests.day.day import play_day
 from tests.day.test_day import research
 from tests.day.test_moving_day import MINUTE, TWICE
@@ -92,10 +92,10 @@ def test_a_state_that_is_not_so_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_more(*parts: Any) -> Any:
-        found = position_of(*parts)
-        return found and found._replace(number=found.number + 1)
+        found = local_queue_position(*parts)
+        return found and replace(found, jobs=found.jobs + 1)
 
-    monkeypatch.setattr(tell, "position_of", one_more)
+    monkeypatch.setattr(tell, "local_queue_position", one_more)
     finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
     assert finding
     assert "jobs wait in the queue of" in finding.message

@@ -122,7 +122,6 @@ EVERYTHING: Object = {
     "probing": {"enabled": True},
     "workerSetup": {"enabled": True, "template": "queues"},
     "scores": {"enabled": True},
-    "giveUp": {"enabled": True},
     "credentials": {"provision": "managed-serviceaccount", "form": "cluster-profile", "account": "hub"},
     "clusterProfiles": {
         "enabled": True,
@@ -188,7 +187,6 @@ def test_the_pods_with_every_value() -> None:
         "PLACEMENT_AC_WORKER_SETUP": "manifestwork",
         "PLACEMENT_AC_WORKER_SETUP_TEMPLATE": "queues",
         "PLACEMENT_AC_REPORT_SCORES": "true",
-        "PLACEMENT_AC_GIVE_UP": "true",
         "PLACEMENT_AC_CREDENTIALS_FORM": "cluster-profile",
         "PLACEMENT_AC_ACCESS_PROVIDERS": "/etc/access-providers/access-providers.yaml",
         "PLACEMENT_AC_CREDENTIALS_PROVISION": "managed-serviceaccount",
@@ -217,7 +215,7 @@ def test_the_roles_follow_the_values() -> None:
         if obj["kind"] in ("Role", "ClusterRole")
     }
     assert {*roles} == {
-        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-give-up"), ("", "-viewer"), ("", "-drain"),
+        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-viewer"), ("", "-drain"),
         ("", "-job-viewer"), ("", "-job-viewer-namespace"),
         ("leases", "-capacity"), ("leases", "-capacity-viewer"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),

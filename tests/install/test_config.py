@@ -280,7 +280,6 @@ MODES: dict[str, dict[str, Any]] = {
         "credentials_form": "cluster-profile",
     },
     "overlays/dispatcher": {"dispatcher": True},
-    "overlays/give-up": {"give_up": True},
     "overlays/monitoring": {},
     "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
     "overlays/probe": {"credentials_probe": True},
@@ -392,7 +391,6 @@ COMPONENT_OF = {
     "-cluster-profile": "cluster-profile",
     "-probe": "probe",
     "-scores": "scores",
-    "-give-up": "give-up",
     "-worker-setup": "worker-setup",
 }
 

@@ -196,8 +196,6 @@ ANNOTATION_DATA: Final = "placement-ac.open-cluster-management.io/data"
 """There: the data sets that it reads, comma-separated."""
 DATA_PREFIX: Final = "data.placement-ac.open-cluster-management.io/"
 """The key of a cluster's label or claim that says whether a data set is there: DATA_PREFIX + its name."""
-ANNOTATION_GIVE_UP: Final = "placement-ac.open-cluster-management.io/give-up-after"
-"""There: how long the job waits before it is deactivated, as in `2h`."""
 ANNOTATION_MOVES: Final = "placement-ac.open-cluster-management.io/moves"
 """On our MultiKueueConfig: the moves that count for the budget and the cooldown, so that a restart forgets
 none."""
@@ -343,7 +341,6 @@ WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 MOVED: Final = "Moved"
-GAVE_UP: Final = "GaveUp"
 
 EVENTS: Final = {
     CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
@@ -366,7 +363,6 @@ EVENTS: Final = {
     CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
-    GAVE_UP: ("Warning", "a job has waited as long as it wanted to, and is deactivated"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
     MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),

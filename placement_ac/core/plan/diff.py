@@ -121,20 +121,13 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deactivate(WorkloadWrite):
-    """Set `spec.active` to false, by the Workload's own wish."""
-
-    why: str
-
-
 ABSENT: Final = "0"
 """The resourceVersion that a custom resource is applied with which nobody may have created meanwhile.
 
 Seen (kube-apiserver 1.36.2): 201 if there is none, otherwise 422. Any other version creates it, too.
 """
 
-Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate | Deactivate
+Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -204,7 +197,6 @@ def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
         tuple(_conditions(others, wanted.verdicts, snapshot)),
         tuple(_check_states(snapshot, wanted.check_state_updates)),
         tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
-        tuple(Deactivate(workload, why) for workload, why in wanted.give_ups),
     )
 
 
