@@ -169,9 +169,10 @@ class Reconciler:
 
     # -- a Placement, or a check without one
 
-    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+    def _snapshot(self, key: Key) -> Snapshot:
+        """Return all that a Placement, or a check without one, depends on now."""
         state, now = self._states.of(key), self._states.now()
-        snapshot = self._cache.snapshot(
+        return self._cache.snapshot(
             key,
             self._clock(),
             state.ages(now),
@@ -180,6 +181,10 @@ class Reconciler:
             with_ages(state.queues, now),
             self._identities.answers,
         )
+
+    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+        state, now = self._states.of(key), self._states.now()
+        snapshot = self._snapshot(key)
         wanted = plan(snapshot)
         for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
@@ -304,7 +309,7 @@ class Reconciler:
         if not isinstance(error, Refused):
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
-        now = self.snapshot(key)  # a condition may have been written before the write that was refused
+        now = self._snapshot(key)  # a condition may have been written before the write that was refused
         try:
             await self._writer.execute((diff.conditions(now, verdicts),))
         except ApiError as failure:
