@@ -130,7 +130,7 @@ class SnapshotBuilder:
                     queue_facts=queue_facts,
                     probe_results=probe_results,
                     identities=identities,
-                    managed=self._managed([*credentials, *listed_clusters]),
+                    managed=self._managed([*credentials, *listed_clusters, *before]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
                     maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},

@@ -212,7 +212,7 @@ class Reconciler:
         self._measure(key, snapshot, wanted, result)
         self._post(snapshot, wanted, result)
         if result.error:
-            await self._report(key, snapshot, wanted, result.error)
+            await self._report(key, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
@@ -303,14 +303,15 @@ class Reconciler:
         reverted, dispatched = reverted_events(snapshot, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), snapshot.checks.ours)
 
-    async def _report(self, key: Key, snapshot: Snapshot, wanted: Plan, error: ApiError) -> None:
+    async def _report(self, key: Key, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""
         self._log_failure(key, error)
         if not isinstance(error, Refused):
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
+        now = self.snapshot(key)  # a condition may have been written before the write that was refused
         try:
-            await self._writer.execute((diff.conditions(snapshot, verdicts),))
+            await self._writer.execute((diff.conditions(now, verdicts),))
         except ApiError as failure:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)

@@ -274,7 +274,7 @@ class Writer:
         resource, meta = self._resources[WORKLOAD], action.workload.meta
         status = {"admissionChecks": list(action.entries)}
         for _ in range(UNCHANGED_TRIES):
-            identity = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+            identity = {"name": meta.name, "namespace": meta.namespace}
             body = {"metadata": identity | {"resourceVersion": meta.resource_version}, "status": status}
             try:
                 return await self._client.apply(resource, body, subresource="status", force=True)
@@ -365,7 +365,8 @@ class Writer:
         return action.kind, {"metadata": metadata}, True
 
     async def _set_status(self, action: SetCondition | SetStatus) -> Outcome | None:
-        metadata, status = {"name": action.name, "uid": action.uid}, {}
+        """Apply a status. Its guard is the resourceVersion: of a status, API servers ignore the uid."""
+        metadata, status = {"name": action.name, "resourceVersion": action.version}, {}
         if isinstance(action, SetCondition):
             status = {"conditions": [action.condition]}
         else:

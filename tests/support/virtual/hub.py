@@ -24,7 +24,7 @@ from tests.support.builders import (
     scores,
     secret,
 )
-from tests.support.memory import MemoryHub, id_of
+from tests.support.memory import MemoryHub, id_of, is_met
 from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.workloads import CHECK, OURS
 
@@ -182,7 +182,8 @@ class VirtualHub(MemoryHub):
             done = self._nominate(body) if manager == KUEUE_ADMISSION else self._answer(body)
         elif kind == constants.ADMISSION_CHECK:
             (condition,) = body["status"]["conditions"]
-            self.act(SetCondition(name, body["metadata"]["uid"], condition))
+            self._refuse_another(kind, name, body, self.objects[kind, "", name])
+            self.act(SetCondition(name, body["metadata"]["resourceVersion"], condition))
             self.kueue.set_ours_active(condition["status"] == "True", name)
             done = self.objects[kind, "", name]
         elif manager == CAPACITY_MANAGER:
@@ -269,8 +270,7 @@ class VirtualHub(MemoryHub):
     def _apply_object(self, kind: Kind, name: str, body: Raw) -> Raw:
         id_ = kind, str(body["metadata"].get("namespace", "")), name
         before = self.objects.get(id_)
-        if body["metadata"].get("uid") != (before["metadata"]["uid"] if before else None):
-            raise Conflict(f"another {kind} {name}", status=409)
+        self._refuse_another(kind, name, body, before)
         if before and "status" in body:
             self.put(deep_copy(before) | {"status": body["status"]})
         else:
@@ -280,6 +280,14 @@ class VirtualHub(MemoryHub):
         for listener in self.on_apply:
             listener(kind, before, after)
         return after
+
+    def _refuse_another(self, kind: Kind, name: str, body: Raw, before: Raw | None) -> None:
+        """Raise Conflict if the guard of an apply is not met; the uid guards no status."""
+        wanted = body["metadata"]
+        if before and "status" in body:
+            wanted = wanted | {"uid": before["metadata"]["uid"]}
+        if not is_met(wanted, before):
+            raise Conflict(f"another {kind} {name}", status=409)
 
     def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:
         """Update the virtual Kueue with the fields that it reads of these objects."""
