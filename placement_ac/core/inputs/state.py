@@ -370,7 +370,7 @@ class FleetState:
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
     identities: Identities = field(default_factory=dict)
-    """The objects that workers have shown, by all credentials that were used."""
+    """Credentials → the identity that their worker has shown, of all that were used."""
     managed: Mapping[str, ManagedCluster] = field(default_factory=dict)
     """Cluster → its ManagedCluster."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
