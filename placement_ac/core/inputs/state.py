@@ -289,6 +289,9 @@ class Checks:
     """Kueue's checks whose parameters name the MultiKueueConfig."""
     former: tuple[Check, ...] = ()
     """Ours that own objects of the Placement, but whose parameters are unusable now."""
+    moved: tuple[Check, ...] = ()
+    """Those, of whichever controller, that own the MultiKueueConfig and name another one now; only if no
+    check uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +409,10 @@ class Snapshot:
     objects: KueueObjects = KueueObjects()
     fleet: FleetState = FleetState()
     workloads: tuple[Workload, ...] = ()
-    """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    """Unfinished Workloads that carry one of the checks, ours or Kueue's.
+
+    Of checks that have moved, those that do not run where the MultiKueueConfig has them that is named now.
+    """
     capacity: CapacityInputs = field(default_factory=CapacityInputs)
     all_ages: Ages = field(default_factory=dict)
 

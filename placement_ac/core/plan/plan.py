@@ -23,6 +23,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
+from placement_ac.core.draining.left_behind import left_behind
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import (
@@ -46,7 +47,6 @@ from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
-    owners_of,
     retained_clusters,
     target_objects,
     unchanged_objects,
@@ -77,9 +77,18 @@ def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     if snapshot.checks.ours:
         return _plan_checks(snapshot, targets or select_targets(snapshot))
     capacities = _capacity(snapshot).wanted
-    if owners_of(snapshot):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
+    remaining = left_behind(snapshot)
+    # Only Kueue's checks, or ours with unusable parameters, use it, or jobs are still there: nothing changes.
+    if snapshot.checks.multikueue or snapshot.checks.former or remaining.stays:
         objects = unchanged_objects(snapshot)
-        return Plan(config=objects.config, clusters=objects.clusters, capacities=capacities)
+        return Plan(
+            config=objects.config,
+            clusters=objects.clusters,
+            capacities=capacities,
+            ask_for_copies=remaining.ask_for_copies,
+            lasting=remaining.lasting,
+            requeue_after=remaining.requeue_after,
+        )
     retained = retained_clusters(
         snapshot, TargetObjects()
     )  # No check uses it: everything of ours is deleted.
