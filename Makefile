@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-flips bench-makespan bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,9 +106,6 @@ bench-profile: $(VENV)/installed ## Show where the controller's time goes while 
 bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
 	$(BIN)/python -m bench.workloads
 
-bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
-	$(BIN)/python -m bench.rotation
-
 lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
 	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
 	$(BIN)/uv pip compile $(LOCK) pyproject.toml >> requirements.lock
@@ -145,32 +142,11 @@ dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into the
 		(cd $$package && '$(abspath $(WHEEL_VENV))/bin/hatchling' build --target wheel --directory '$(abspath $(DIST))') || exit; \
 	done
 
-bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
-	$(BIN)/python -m bench.faults faults
-
-bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
-	$(BIN)/python -m bench.faults takeover
-
-bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
-	$(BIN)/python -m bench.inspection commands
-
-bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` shows a change
-	$(BIN)/python -m bench.inspection page
-
 bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
 	$(BIN)/python -m bench.flips --parallel 3 --kueue "$(KUEUE)"
 
-bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, with 50 clusters of 10 queues
-	$(BIN)/python -m bench.capacity
-
-bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
-	$(BIN)/python -m bench.nominations
-
 bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
 	$(BIN)/python -m bench.makespan --kueue "$(KUEUE)"
-
-bench-worker-setup: $(VENV)/installed ## Measure how long the set-up of 200 workers takes, and a change of it
-	$(BIN)/python -m bench.worker_setup
 
 bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real hub: HUB and WORKER_KUBECONFIGS as for test-real, DISPATCHER=AllAtOnce, Incremental or placement-ac
 	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'

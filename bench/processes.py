@@ -353,17 +353,6 @@ def embedded_scene(kubeconfig: Path, scene: Scene) -> AbstractContextManager[Our
     return embedded(kubeconfig, "scene", *map(int, astuple(scene)))
 
 
-def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that says how big the fleet on its hub is."""
-    for name, default, text in (
-        ("--workloads", 1_000, "Unfinished Workloads."),
-        ("--checks", 200, "Checks, each with a Placement of 10 clusters."),
-        ("--clusters", 1_000, "ManagedClusters, each with a Secret."),
-    ):
-        command = click.option(name, default=default, help=text)(command)
-    return command
-
-
 # -- in the hub's process
 
 NEXT_PAGE: Final = " (next page)"

@@ -18,12 +18,10 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
 import click
-import orjson
 import trustme
 import yaml
 
@@ -413,24 +411,7 @@ def workloads(number: int, ours: int) -> Iterator[Object]:
         yield workload(at, _WAITING if waits else _FINISHED if at % 10 else _OF_OTHERS)
 
 
-# -- a fleet
-
-
-def fleet(clusters: int, checks: int, workloads: int) -> Iterator[Object]:
-    """Yield all objects of the hub. The clusters are in one set, bound in Kueue's namespace."""
-    names = [f"cluster-{number:04}" for number in range(clusters)]
-    yield _object("Namespace", NS, group="v1", spec={}, status={"phase": "Active"})
-    group = f"{api.OCM_CLUSTER}/v1beta2"
-    yield _object("ManagedClusterSet", "global", group=group, spec={})
-    yield _object("ManagedClusterSetBinding", "global", NS, group, spec={"clusterSet": "global"})
-    for name in names:
-        yield from _cluster(name)
-    for number in range(checks):
-        yield from _check(number, names)
-    for number in range(workloads):
-        of = number % checks
-        states = [(f"placement-{of:03}", "Ready"), (f"multikueue-{of:03}", "Ready")]
-        yield workload(number, _status(*states))
+# -- a scene
 
 
 def stored_scene(*sizes: int) -> Iterator[Object]:
@@ -445,109 +426,12 @@ def stored_scene(*sizes: int) -> Iterator[Object]:
 
 FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {
     "workloads": workloads,
-    "fleet": fleet,
     "scene": stored_scene,
 }
 """Name → the objects of a hub."""
 
 
-def _object(
-    kind: str, name: str, namespace: str = "", group: str = f"{api.KUEUE}/v1beta2", **rest: Any
-) -> Object:
-    where = {"namespace": namespace} if namespace else {}
-    item = {"apiVersion": group, "kind": kind, "metadata": {"name": name} | where | rest.pop("metadata", {})}
-    return _stored(item | rest)
-
-
-def _stored(item: Object, **rest: Any) -> Object:
+def _stored(item: Object) -> Object:
     """Return the object with the metadata that the server sets."""
     ours = {"uid": str(uuid.UUID(int=next(_uids))), "creationTimestamp": WHEN, "generation": 1}
-    return item | {"metadata": ours | item["metadata"]} | rest
-
-
-def _token(cluster: str) -> str:
-    """A token as an API server issues it to a ServiceAccount, except for the signature."""
-    now = datetime.now(UTC)
-    claims = {
-        "aud": ["https://kubernetes.default.svc"],
-        "exp": int((now + timedelta(days=1)).timestamp()),
-        "iat": int(now.timestamp()),
-        "iss": "https://kubernetes.default.svc",
-        "sub": f"system:serviceaccount:open-cluster-management-agent-addon:{cluster}",
-    }
-    parts = (orjson.dumps({"alg": "RS256", "kid": "k" * 43}), orjson.dumps(claims), b"s" * 256)
-    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
-
-
-def _cluster(name: str) -> Iterator[Object]:
-    """Yield a ManagedCluster and its Secret; every cluster has its own CA."""
-    authority = trustme.CA().cert_pem.bytes()
-    server = f"https://api.{name}.example.com:6443"
-    config = {"url": server, "caBundle": base64.b64encode(authority).decode()}
-    resources = {"cpu": "512", "memory": "4Ti", "nvidia.com/gpu": "64", "pods": "5000"}
-    claims = [{"name": f"claim-{n}.open-cluster-management.io", "value": f"value-{n}"} for n in range(12)]
-    kinds = ("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable")
-    conditions = [condition(kind, kind, f"The condition {kind} of the managed cluster") for kind in kinds]
-    status = {"allocatable": resources, "capacity": resources, "clusterClaims": claims}
-    status |= {"conditions": conditions, "version": {"kubernetes": "v1.34.1"}}
-    labels = {f"{api.OCM_CLUSTER}/clusterset": "global", "vendor": "OpenShift", "cloud": "Amazon"}
-    spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60, "managedClusterClientConfigs": [config]}
-    rest: Object = {"metadata": {"labels": labels}, "spec": spec, "status": status}
-    yield _object("ManagedCluster", name, group=f"{api.OCM_CLUSTER}/v1", **rest)
-    kubeconfig = write_kubeconfig(server, authority, _token(name), name)
-    assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # its parts are valid
-    yield _stored(secret_of(name, kubeconfig), type="Opaque")
-
-
-def _by_us(labels: Object, check: Object, fields: Object) -> Object:
-    """The metadata of an object that the controller has applied."""
-    owner = {"apiVersion": check["apiVersion"], "kind": "AdmissionCheck"}
-    owner |= {key: check["metadata"][key] for key in ("name", "uid")}
-    owned = f'k:{{"uid":"{owner["uid"]}"}}'
-    applied: Object = {"f:labels": {f"f:{label}": {} for label in labels}, "f:ownerReferences": {owned: {}}}
-    entry = {"manager": "placement-ac", "operation": "Apply", "apiVersion": check["apiVersion"], "time": WHEN}
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": applied, "f:spec": fields}}
-    return {"labels": labels, "ownerReferences": [owner], "managedFields": [entry]}
-
-
-def _check(number: int, names: list[str]) -> Iterator[Object]:
-    """Yield one check of ours with its objects; its Placement selects ten of the clusters."""
-    name, theirs = f"placement-{number:03}", f"multikueue-{number:03}"
-    chosen = [names[(number * 5 + n) % len(names)] for n in range(PER_CHECK)]
-    active = condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")
-    check = _stored(check_of(name, name), status={"conditions": [active]})
-    yield check
-    yield _stored(multikueue_check_of(theirs, name), status={"conditions": [active]})
-    labels = {api.LABEL_MANAGED_BY: api.MANAGED_BY, api.LABEL_PLACEMENT: name}
-    listed = {f"{name}-{cluster}": cluster for cluster in chosen}
-    metadata = _by_us(labels, check, {"f:clusters": {}})
-    yield _object("MultiKueueConfig", name, metadata=metadata, spec={"clusters": [*listed]})
-    connected = {"conditions": [condition("Active", "Active", "Connected")]}
-    for listed_as, cluster in listed.items():
-        metadata = _by_us(
-            labels | {api.LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}}
-        )
-        source = {"kubeConfig": {"location": f"multikueue-{cluster}", "locationType": "Secret"}}
-        rest: Object = {"spec": {"clusterSource": source}, "status": connected}
-        yield _object("MultiKueueCluster", listed_as, metadata=metadata, **rest)
-    yield from _placement(name, chosen)
-    strategy = {"admissionChecks": [{"name": one} for one in (name, theirs)]}
-    status = {"conditions": [condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
-    queue, spec = f"queue-{number:03}", {"admissionChecksStrategy": strategy}
-    yield _object("ClusterQueue", queue, spec=spec, status=status)
-    yield _object("LocalQueue", "user-queue", f"team-{number}", spec={"clusterQueue": queue})
-
-
-def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
-    """Yield a Placement and its decision."""
-    satisfied = ("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
-    status = {
-        "numberOfSelectedClusters": PER_CHECK,
-        "decisionGroups": [{"clusterCount": PER_CHECK, "decisions": [f"{name}-decision-1"]}],
-        "conditions": [condition(*satisfied)],
-    }
-    spec = {"numberOfClusters": PER_CHECK, "clusterSets": ["global"]}
-    placement = _object("Placement", name, NS, f"{api.OCM_CLUSTER}/v1beta1", spec=spec, status=status)
-    yield placement
-    scores = {cluster: 100 - n for n, cluster in enumerate(chosen)}
-    yield _stored(owned_by(decision_of(name, status=decided(chosen, scores)), placement))
+    return item | {"metadata": ours | item["metadata"]}
