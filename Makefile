@@ -26,7 +26,7 @@ SBOM ?= build/placement-ac.cdx.json
 # second of every start.
 SBOM_VENV := build/sbom
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +45,9 @@ chart: $(VENV)/installed ## Write the chart's schema and table of values anew, f
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options
 
-test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+	@$(MAKE) --no-print-directory --jobs 2 check collect
+	@$(MAKE) --no-print-directory unit
 
 check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/ruff format --check .
@@ -57,6 +59,10 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
+# So their assertions are compiled once: of the processes that run tests, each would compile all of them.
+collect: $(VENV)/installed
+	@$(BIN)/pytest --collect-only -q > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
+
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
@@ -66,10 +72,10 @@ coverage: ## The same with COVERAGE=yes
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
 
-test-shared: $(VENV)/installed ## Compare with the CRDs and recordings in ../shared, or in SHARED_DIR
+test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
 
-test-cases: $(VENV)/installed ## Play the cases in ../shared, or in SHARED_DIR
+test-cases: $(VENV)/installed ## Play the cases of users, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
