@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_day() -> None:
 PLAY: Final = """
 from tests.day.day import found_with, play_day
 from tests.day.trace import HOUR, a_day
-print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 2).world.kueue.starts))
+print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 4).world.kueue.starts))
 """
 
 
