@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-flips bench-makespan bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-flips bench-makespan bench-at-once clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +47,9 @@ chart: $(VENV)/installed ## Write the chart's schema and table of values anew, f
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options
 
-test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+	@$(MAKE) --no-print-directory --jobs 2 check collect
+	@$(MAKE) --no-print-directory unit
 
 check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/ruff format --check .
@@ -59,6 +61,10 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
+# So their assertions are compiled once: of the processes that run tests, each would compile all of them.
+collect: $(VENV)/installed
+	@$(BIN)/pytest --collect-only -q > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
+
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
@@ -68,10 +74,10 @@ coverage: ## The same with COVERAGE=yes
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
 
-test-shared: $(VENV)/installed ## Compare with the CRDs and recordings of others that lie beside this repository
+test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
 
-test-cases: $(VENV)/installed ## Play the cases of users that lie beside this repository
+test-cases: $(VENV)/installed ## Play the cases of users, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other

@@ -25,7 +25,6 @@ from placement_ac.core.plan.diff import (
     ABSENT,
     Action,
     Apply,
-    Deactivate,
     Delete,
     Nominate,
     SetCheckStates,
@@ -179,12 +178,6 @@ LATE_WRITES: Final[Mapping[str, LateWrite]] = {
         WORKLOAD,
         lambda seen: Nominate(decode.workload(seen), ("guard",)),
         _has("status", "nominatedClusterNames", wanted="guard"),
-        _VERSION,
-    ),
-    "a deactivation": LateWrite(
-        WORKLOAD,
-        lambda seen: Deactivate(decode.workload(seen), "it has waited for long"),
-        lambda now: now is not None and now["spec"].get("active") is False,
         _VERSION,
     ),
 }
