@@ -123,6 +123,7 @@ class Reconciler:
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._cache = cache
         self._writer = writer
@@ -136,6 +137,7 @@ class Reconciler:
         )
         self._identities = IdentityQueries(read_identity, clock, add_after)
         self._scores = scores
+        self._on_close = on_close
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -166,6 +168,7 @@ class Reconciler:
         tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._on_close()
 
     # -- a Placement, or a check without one
 
