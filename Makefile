@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-flips bench-makespan bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,14 +103,24 @@ format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size, in a minute
+bench: $(VENV)/installed ## Measure a change and a burst, beside the least that can be done; QUICK=1, also below: small, in a few minutes
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
-bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
-	$(BIN)/python -m bench.profile
+bench-jobs: $(VENV)/installed ## Measure when jobs start, their copies, and how long all take; on real servers with HUB and WORKER_KUBECONFIGS as for test-real, and DISPATCHER
+	@$(if $(HUB),$(BIN)/python -m bench.real_jobs --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' \
+	  --dispatcher '$(DISPATCHER)',$(BIN)/python -m bench.jobs --kueue '$(KUEUE)') $(if $(QUICK),--jobs 20)
 
-bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
-	$(BIN)/python -m bench.workloads
+bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
+	$(BIN)/python -m bench.flips --parallel 3 --kueue '$(KUEUE)' $(if $(QUICK),--rows placement-ac --running 3 --seconds 10 --flips 2 --gap 4)
+
+bench-growth: $(VENV)/installed ## Measure how a change, a burst and a start grow with checks, clusters and Workloads
+	$(BIN)/python -m bench.growth $(if $(QUICK),--quick)
+
+bench-memory: $(VENV)/installed ## Measure the memory at rest, from nothing to 5,000 clusters and to 100,000 Workloads
+	$(BIN)/python -m bench.memory $(if $(QUICK),--quick)
+
+bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
+	$(BIN)/python -m bench.profile $(if $(QUICK),--checks 20 --changes 40)
 
 lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
 	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
@@ -147,15 +157,6 @@ dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into the
 	for package in . kubectl_placement placement_lab; do \
 		(cd $$package && '$(abspath $(WHEEL_VENV))/bin/hatchling' build --target wheel --directory '$(abspath $(DIST))') || exit; \
 	done
-
-bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
-	$(BIN)/python -m bench.flips --parallel 3 --kueue "$(KUEUE)"
-
-bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
-	$(BIN)/python -m bench.makespan --kueue "$(KUEUE)"
-
-bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real hub: HUB and WORKER_KUBECONFIGS as for test-real, DISPATCHER=AllAtOnce, Incremental or placement-ac
-	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'
 
 clean: ## Remove the virtual environment and what the tools left
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,8 +1,8 @@
 """
-The hub of the bench has a scene of clusters with Secrets, and checks with a Placement and a decision
-each; and `FILLS`, objects that an embedded hub has from the start: a scene, Workloads, or a whole fleet.
+The hub of the bench has a scene of clusters with Secrets, checks with a Placement and a decision each, and
+Workloads.
 
-A scene is created over HTTP on any API server.
+A scene is created over HTTP on any API server, without its Workloads; an embedded hub has it from the start.
 A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* brings the decision to
 another *turn*. Even and odd turns differ in one cluster; in a scene that draws, each turn has ten clusters
 drawn at random, so that with 40 clusters a change replaces 7.5 of them on average.
@@ -14,9 +14,8 @@ import contextlib
 import hashlib
 import random
 import re
-import time
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -48,16 +47,19 @@ class Scene:
     """The number of checks, and of the clusters that they share.
 
     `draws`: each turn draws the clusters anew. `shared_names`: the MultiKueueCluster of a cluster has its
-    name, for all Placements.
+    name, for all Placements. `workloads`: on the hub, of which `WAITING` wait for the first check.
     """
 
     checks: int
     clusters: int = 40
     draws: bool = False
     shared_names: bool = False
+    workloads: int = 0
 
     def __str__(self) -> str:
-        return f"{self.checks} checks, {self.clusters} clusters"
+        names = ", shared names" if self.shared_names else ""
+        workloads = f", {self.workloads} Workloads" if self.workloads else ""
+        return f"{self.checks} checks, {self.clusters} clusters{names}{workloads}"
 
     def clusters_of(self, check: int, turn: int) -> tuple[str, ...]:
         """Return the clusters of a check in a turn, in OCM's order: by name."""
@@ -73,6 +75,19 @@ class Scene:
         """Return the expected list in the MultiKueueConfig."""
         prefix = "" if self.shared_names else f"p{check}-"
         return [f"{prefix}{cluster}" for cluster in self.clusters_of(check, turn)]
+
+
+CHANGES: Final = {
+    "swap": "one of ten clusters changes",
+    "default": "ten clusters drawn anew",
+    "shared": "ten clusters drawn anew",
+}
+"""Kind of change → its title."""
+
+
+def scene_of(kind: str, checks: int, clusters: int) -> Scene:
+    """Return the scene whose changes are of that kind."""
+    return Scene(checks, clusters, draws=kind != "swap", shared_names=kind == "shared")
 
 
 # -- objects
@@ -95,10 +110,11 @@ def check_of(name: str, placement: str) -> Object:
     )
 
 
-def multikueue_check_of(name: str, config: str) -> Object:
+def multikueue_check_of(config: str) -> Object:
+    """Return Kueue's check with that MultiKueueConfig."""
     parameters = {"apiGroup": api.KUEUE, "kind": api.MULTIKUEUE_CONFIG.kind, "name": config}
-    spec = {"controllerName": f"{api.KUEUE}/multikueue", "parameters": parameters}
-    return body(api.ADMISSION_CHECK, name, spec=spec)
+    spec = {"controllerName": api.MULTIKUEUE_CONTROLLER, "parameters": parameters}
+    return body(api.ADMISSION_CHECK, MULTIKUEUE, spec=spec)
 
 
 def secret_of(cluster: str, kubeconfig: bytes) -> Object:
@@ -133,18 +149,13 @@ def owned_by(decision: Object, placement: Object) -> Object:
 
 async def create(client: Client, *objects: Object) -> None:
     """Create objects and their status, in order; a PlacementDecision is owned by its Placement."""
-    kinds = {kind.kind: kind for kind in (NAMESPACE, *QUEUES, *KINDS)}
+    kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
     for obj in objects:
         kind, name = kinds[obj["kind"]], obj["metadata"]["name"]
         sent = await owned(client, obj) if kind is api.PLACEMENT_DECISION else obj
         await client.create(newest(kind), sent)
         if "status" in obj:
             await _write_status(client, kind, name, obj["status"])
-
-
-async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
-    """Write OCM's decision for these clusters, best first."""
-    await _write_status(client, api.PLACEMENT_DECISION, f"{placement}-decision-1", decided(scores, scores))
 
 
 async def _write_status(client: Client, kind: api.Kind, name: str, status: Object) -> None:
@@ -211,27 +222,9 @@ async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     await asyncio.gather(*map(one, work))
 
 
-async def until_listed(
-    client: Client, kind: api.Kind, reached: Callable[[Sequence[Object]], bool]
-) -> Sequence[Object]:
-    """Return the objects of a kind once they are as wanted; ClickException at the deadline."""
-    end = time.monotonic() + NEVER_SECONDS
-    while not reached(found := (await client.list(newest(kind))).items):
-        if time.monotonic() > end:
-            raise click.ClickException(f"the {kind.plural} are not as expected after {NEVER_SECONDS:g} s")
-        await asyncio.sleep(0.05)
-    return found
-
-
-def has_condition(item: Object, kind: str, **fields: object) -> bool:
-    """Whether a condition of that type is True; `fields` must be as given."""
-    wanted = {"type": kind, "status": "True", **fields}
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return any(wanted.items() <= condition.items() for condition in conditions)
-
-
 def is_active(item: Object) -> bool:
-    return has_condition(item, "Active")
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
 
 
 async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:
@@ -254,7 +247,7 @@ NAMES: Final[Mapping[api.Kind, str]] = {
     api.MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
 SHARED: Final = re.compile(r"cluster-\d{4,}")
-"""The MultiKueueClusters that all checks share; others may use such names, without the controller's label."""
+"""The MultiKueueClusters that all checks share; others may use such names, without a label of ours."""
 KINDS: Final = (
     api.ADMISSION_CHECK,
     api.PLACEMENT_DECISION,
@@ -264,7 +257,6 @@ KINDS: Final = (
     api.SECRET,
 )
 """The kinds of a scene, in order of deletion: causes first."""
-QUEUES: Final = (api.RESOURCE_FLAVOR, api.CLUSTER_QUEUE, api.LOCAL_QUEUE)
 IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES)
 """Kinds of which an unused hub has no objects."""
 
@@ -272,7 +264,7 @@ IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES
 def is_mine(kind: api.Kind, item: Object) -> bool:
     name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
     if kind is api.MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
-        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY
+        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY or MINE.items() <= labels.items()
     if kind in NAMES:
         return re.fullmatch(NAMES[kind], name) is not None
     return MINE.items() <= labels.items()
@@ -304,8 +296,11 @@ async def _delete(client: Client, kind: api.Kind, name: str, namespace: str | No
 
 # -- what an embedded hub has from the start
 
-CHECK: Final = "p"
-"""The AdmissionCheck that our Workloads wait for."""
+FIRST: Final = "c0"
+MULTIKUEUE: Final = "mk"
+"""The AdmissionChecks that Workloads wait for: ours, and Kueue's."""
+WAITING: Final = 1000
+"""Workloads that wait for the first check, spread evenly over all."""
 TEAMS: Final = 20
 WHEN: Final = "2026-08-01T12:00:00Z"
 _uids = count(1)
@@ -395,40 +390,35 @@ podSetAssignments:
   name: main
   resourceUsage: {cpu: "16", memory: 128Gi, nvidia.com/gpu: "2"}
 """)
-_WAITING: Final = _status((CHECK, "Pending"), ("mk", "Pending"))
+_WAITING: Final = _status((FIRST, "Pending"), (MULTIKUEUE, "Pending"))
 _ADMITTED: Final = condition("Admitted", "Admitted", "The workload is admitted")
 _COMPLETED: Final = condition("Finished", "Succeeded", "Job finished successfully")
-_FINISHED: Final = _status((CHECK, "Ready"), ("mk", "Ready"), more=[_ADMITTED, _COMPLETED])
+_FINISHED: Final = _status((FIRST, "Ready"), (MULTIKUEUE, "Ready"), more=[_ADMITTED, _COMPLETED])
 _NO_QUOTA: Final = condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")
 _OF_OTHERS: Final = {"conditions": [_NO_QUOTA]}
 
 
-def workloads(number: int, ours: int) -> Iterator[Object]:
-    """Yield so many Workloads, `ours` of them unfinished and spread evenly over the list."""
-    every = number // ours if ours else 0
+def workloads(number: int) -> Iterator[Object]:
+    """Yield so many Workloads: those that wait, those of others that have no quota, and finished ones."""
+    every = max(1, number // WAITING)
     for at in range(number):
-        waits = bool(ours) and at % every == 0 and at // every < ours
+        waits = at % every == 0 and at // every < WAITING
         yield workload(at, _WAITING if waits else _FINISHED if at % 10 else _OF_OTHERS)
 
 
 # -- a scene
 
 
-def stored_scene(*sizes: int) -> Iterator[Object]:
-    """Yield the objects of a scene as the server stores them; `sizes`: the fields of the `Scene`."""
-    for few in objects(Scene(*sizes)):
+def stored(scene: Scene) -> Iterator[Object]:
+    """Yield the objects of a scene, without its Workloads, as the server stores them."""
+    for few in objects(scene):
         placement, *others = map(_stored, few)
         yield placement
         yield from (
             owned_by(one, placement) if one["kind"] == api.PLACEMENT_DECISION.kind else one for one in others
         )
-
-
-FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {
-    "workloads": workloads,
-    "scene": stored_scene,
-}
-"""Name → the objects of a hub."""
+    if scene.workloads:
+        yield _stored(_mine(multikueue_check_of("p0")))
 
 
 def _stored(item: Object) -> Object:

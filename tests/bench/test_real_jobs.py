@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.at_once import Seen
+from bench.real_jobs import Seen
 
 
 def job(name: str, *, suspend: bool = False) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.makespan import ALL_AT_ONCE, QUOTAS, arrivals, compare
+from bench.jobs import ALL_AT_ONCE, QUOTAS, arrivals, compare
 
 
 def test_every_job_fits_a_worker_and_a_seed_gives_the_same_ones() -> None:

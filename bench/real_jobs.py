@@ -1,11 +1,12 @@
 """
-Measure how fast many Workloads of equal size start on three real workers: `make bench-at-once`.
+Measure how fast many Workloads of equal size start on three real workers, and how many copies are made.
 
-As Kueue's own bench of MultiKueue (`test/performance/multikueue`): all jobs are created at once, and there is
-room for all of them on each worker. The hub needs OCM's placement controller and Kueue, whose configuration
-must name the dispatcher that `--dispatcher` says; placement-ac is started here, and must not run there. Like
-`make test-real`, it makes and removes objects named `placement-ac-real`. Prints one JSON object: `seconds`
-until the last job started, `startSeconds` from the creation of a job until it is not suspended on a worker.
+`make bench-jobs HUB=… WORKER_KUBECONFIGS=… DISPATCHER=…`: as Kueue's own bench of MultiKueue
+(`test/performance/multikueue`), all jobs are created at once, and there is room for all of them on each
+worker. The hub needs OCM's placement controller and Kueue, whose configuration must name the dispatcher that
+`--dispatcher` says; placement-ac is started here, and must not run there. Like `make test-real`, it makes and
+removes objects named `placement-ac-real`. Prints one JSON object: `seconds` until the last job started,
+`startSeconds` from the creation of a job until it is not suspended on a worker.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, OURS
+from bench.jobs_scene import DISPATCHERS, OURS
 from bench.processes import controller
 from bench.scene import follow
 from placement_ac.core.api.constants import JOB, WORKLOAD
