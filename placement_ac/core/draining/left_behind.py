@@ -7,37 +7,24 @@ holds a copy of a job of these checks that is not recorded there.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from placement_ac.core.draining.leaving import LeavingCluster
 from placement_ac.core.draining.rules import ask_later, confirm_quiet
 from placement_ac.core.draining.state import DrainState, DrainStep, group_workloads
-from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
-from placement_ac.core.selection.selection import listed_clusters, soonest
+from placement_ac.core.draining.steps import DrainSteps
+from placement_ac.core.inputs.state import SinceKind, Snapshot
+from placement_ac.core.selection.selection import listed_clusters
 
 
-class LeftBehind(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LeftBehind(DrainSteps):
     """The clusters of such a config, and what they wait for."""
-
-    steps: tuple[DrainStep, ...] = ()
 
     @property
     def stays(self) -> bool:
         """Whether the config stays for now."""
         return any(step.stays for step in self.steps)
-
-    @property
-    def ask_for_copies(self) -> tuple[str, ...]:
-        """The MultiKueueClusters whose clusters are to be asked."""
-        return tuple([step.name for step in self.steps if step.ask_for_copies])
-
-    @property
-    def lasting(self) -> frozenset[Since]:
-        return frozenset[Since]().union(*[step.lasting for step in self.steps])
-
-    @property
-    def requeue_after(self) -> float | None:
-        return soonest(step.requeue_after for step in self.steps)
 
 
 def left_behind(snapshot: Snapshot) -> LeftBehind:

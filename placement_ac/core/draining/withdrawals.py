@@ -5,14 +5,14 @@ Pure. The cluster is asked before, and again 2 s after, as one that leaves: see 
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.draining.leaving import LeavingCluster
 from placement_ac.core.draining.rules import withdraw
 from placement_ac.core.draining.state import DrainState, DrainStep
-from placement_ac.core.inputs.state import Since
-from placement_ac.core.selection.selection import soonest
+from placement_ac.core.draining.steps import DrainSteps
 
 
 class Withdrawn(NamedTuple):
@@ -23,23 +23,9 @@ class Withdrawn(NamedTuple):
     """Seconds until there may be others, though nothing else happens."""
 
 
-class Withdrawals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Withdrawals(DrainSteps):
     """The steps of the clusters from whose nominations some jobs are taken."""
-
-    steps: tuple[DrainStep, ...] = ()
-
-    @property
-    def ask_for_copies(self) -> tuple[str, ...]:
-        """The MultiKueueClusters whose clusters are to be asked."""
-        return tuple([step.name for step in self.steps if step.ask_for_copies])
-
-    @property
-    def lasting(self) -> frozenset[Since]:
-        return frozenset[Since]().union(*[step.lasting for step in self.steps])
-
-    @property
-    def requeue_after(self) -> float | None:
-        return soonest(step.requeue_after for step in self.steps)
 
 
 def withdrawal(

@@ -26,8 +26,8 @@ COPIES_SECONDS: Final = 10.0
 UNANSWERED_SECONDS: Final = 60.0
 """How often a worker is asked that could not be asked."""
 EVICTED_SECONDS: Final = 60.0
-"""How long after an eviction workers are asked again that nothing has told apart: a job that starts on one
-worker by two names is evicted again and again."""
+"""How long after an eviction workers of unknown identity are asked again: a job that starts on one worker by
+two names is evicted again and again."""
 AGAIN_SECONDS: Final = 5.0
 """How often."""
 _WHY: Final = "it is being asked which worker it is"
@@ -122,7 +122,7 @@ def _still_to_ask(snapshot: Snapshot, cluster: str, listed: Iterable[str]) -> li
 
 
 def _to_ask_again(snapshot: Snapshot, listed: Iterable[str]) -> Iterator[tuple[str, float]]:
-    """Yield the listed clusters that nothing has told apart, with the ages of their answers.
+    """Yield the listed clusters that may be the same worker, with the ages of their answers.
 
     Only while Kueue evicts jobs that nobody has sent back.
     """
