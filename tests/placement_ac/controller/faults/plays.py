@@ -294,7 +294,7 @@ def clock_that_jumps(scene: Scene, seconds: float) -> float:
     """A day ahead, while a drains, so that b's token seems to have expired; then back behind where it was."""
     scene.clock.ahead = timedelta(days=1)
     scene.stage.select("c", "b")
-    eventually(lambda: scene.admin.reason("p"), "SomeClustersUnusable", seconds=20)
+    eventually(lambda: "renew the token" in scene.admin.active("p")["message"], seconds=20)
     time.sleep(seconds)
     scene.clock.ahead = timedelta(days=-1)
     return time.monotonic()
