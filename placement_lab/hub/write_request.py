@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubectl_placement.structural_schema.schema_node import prune_and_default
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub import metadata, strategies
 from placement_lab.hub.errors import StatusError, bad_request, conflict, internal, invalid
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
+from placement_lab.structural_schema.schema_node import prune_and_default
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_lab.hub.kinds import ServedResource, ServedVersion

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.schema_node import prune_and_default
-from kubectl_placement.structural_schema.validation import StatusCause, validate
 from placement_lab.hub import field_sets, managed_fields, metadata, strategies
 from placement_lab.hub.apply import apply
 from placement_lab.hub.errors import (
@@ -27,6 +25,8 @@ from placement_lab.hub.kinds import from_crd
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
 from placement_lab.hub.store import Record
 from placement_lab.hub.write_request import WriteRequest, without
+from placement_lab.structural_schema.schema_node import prune_and_default
+from placement_lab.structural_schema.validation import StatusCause, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

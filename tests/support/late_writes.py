@@ -26,7 +26,6 @@ from placement_ac.core.plan.diff import (
     ABSENT,
     Action,
     Apply,
-    Deactivate,
     Delete,
     Nominate,
     SetCheckStates,
@@ -69,9 +68,9 @@ class LateWrite:
     decide: Callable[[Object], Action]
     is_done: Callable[[Object | None], bool]
     lands: Mapping[str, bool]
-    """What has happened to the object meanwhile → whether it lands."""
+    """The change of the object meanwhile → whether it lands."""
     change: Object = field(default_factory=lambda: {"metadata": {"labels": {"written-by": "another"}}})
-    """What another leader writes meanwhile."""
+    """The body that another leader writes meanwhile."""
 
 
 _VERSION: Final = {"nothing": True, "changed": False, "recreated": False}
@@ -180,12 +179,6 @@ LATE_WRITES: Final[Mapping[str, LateWrite]] = {
         WORKLOAD,
         lambda seen: Nominate(decode.workload(seen), ("guard",)),
         _has("status", "nominatedClusterNames", wanted="guard"),
-        _VERSION,
-    ),
-    "a deactivation": LateWrite(
-        WORKLOAD,
-        lambda seen: Deactivate(decode.workload(seen), "it has waited for long"),
-        lambda now: now is not None and now["spec"].get("active") is False,
         _VERSION,
     ),
 }

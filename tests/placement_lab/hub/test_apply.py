@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.structural_schema.schema_node import SchemaNode
 from placement_lab.hub import field_sets
 from placement_lab.hub.apply import merge
+from placement_lab.structural_schema.schema_node import SchemaNode
 from tests.support.hub_client import (
     CHECKS,
     CONFIGMAPS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CAPACITY_MANAGER, KUEUE_ADMISSION, WORKLOAD, Kind
-from placement_ac.core.api.errors import Conflict, NotFound, Refused
+from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_lab.standins.multikueue.objects import deep_copy, format_time
@@ -75,9 +75,6 @@ class VirtualHub(MemoryHub):
         self.fitness: dict[str, Fitness] = {}
         """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
-        self.may_deactivate = True
-        self.refused = 0
-        """How often it was refused to deactivate a Workload."""
         self.strike_in = 0
         self.struck: Callable[[], None] = lambda: None
         for worker in kueue.workers.values():
@@ -238,16 +235,6 @@ class VirtualHub(MemoryHub):
             self.remove(*id_[::2], namespace=id_[1])
             return after
         return deep_copy(self.objects[id_])
-
-    def deactivate(self, patch: Raw, name: str) -> Raw:
-        """Write `spec.active` of a Workload. Raises Refused while `may_deactivate` is False."""
-        if not self.may_deactivate:
-            self.refused += 1
-            raise Refused(f"Workload {name} must not be patched", status=403)
-        job, version = _job(name), patch["metadata"]["resourceVersion"]
-        self.kueue.activate(job, patch["spec"]["active"], resource_version=version)
-        self._written(WORKLOAD)
-        return self.kueue.workload(job)
 
     def take_event(self, body: Raw) -> Raw:
         name = body["metadata"]["name"]
