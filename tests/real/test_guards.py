@@ -22,4 +22,4 @@ async def test_writes_that_name_a_uid_or_a_version(hub_login: Login, name: str) 
 async def test_where_a_late_write_lands(hub_login: Login, name: str) -> None:
     write = LATE_WRITES[name]
     async with Client(hub_login, field_manager="guard") as client:
-        assert await landings(client, write) == write.lands
+        assert await landings(client, write, quiet=1.0) == write.lands

@@ -4,6 +4,7 @@ The controller's writes, sent after something has happened to the object that th
 A write that is late must not land on a successor of the same name, nor after what another leader has decided.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -183,27 +184,27 @@ LATE_WRITES: Final[Mapping[str, LateWrite]] = {
 }
 
 
-async def landings(client: Client, write: LateWrite) -> dict[str, bool]:
+async def landings(client: Client, write: LateWrite, *, quiet: float = 0.0) -> dict[str, bool]:
     """Return situation → whether the write lands; it raises an error if it does not.
 
-    Kueue may change the object just then: where nothing is to happen meanwhile, there are five tries.
+    `quiet`: a write is decided when nobody has written the object for so many seconds: Kueue looks after new
+    ones.
     """
     served = await client.discover(KINDS)
-    found: dict[str, bool] = {}
-    for situation in write.lands:
-        for _ in range(5 if situation == "nothing" else 1):
-            found[situation] = await _lands(client, served, write, situation)
-            if found[situation]:
-                break
-    return found
+    return {situation: await _lands(client, served, write, situation, quiet) for situation in write.lands}
 
 
-async def _lands(client: Client, served: Mapping[Kind, Resource], write: LateWrite, situation: str) -> bool:
+async def _lands(
+    client: Client, served: Mapping[Kind, Resource], write: LateWrite, situation: str, quiet: float
+) -> bool:
     resource = served[write.kind]
     namespace = NAMESPACE if write.kind.namespaced else None
     await remove(client, resource, NAME, namespace)
-    created = {} if situation == "created" else await client.create(resource, _body(resource))
-    action = write.decide(created)
+    seen: Object = {}
+    if situation != "created":
+        seen = await client.create(resource, _body(resource))
+        seen = await _when_quiet(client, resource, seen, quiet)
+    action = write.decide(seen)
     if situation == "changed":
         await client.merge(resource, NAME, write.change, namespace=namespace)
     elif situation == "recreated":
@@ -221,6 +222,18 @@ async def _lands(client: Client, served: Mapping[Kind, Resource], write: LateWri
     await remove(client, resource, NAME, namespace)
     assert done is not raised
     return done
+
+
+async def _when_quiet(client: Client, resource: Resource, before: Object, seconds: float) -> Object:
+    """Return the object when nobody has written it for so long."""
+    if not seconds:
+        return before
+    await asyncio.sleep(seconds)
+    metadata = before["metadata"]
+    now = await client.get(resource, metadata["name"], metadata.get("namespace"))
+    if now["metadata"]["resourceVersion"] == metadata["resourceVersion"]:
+        return now
+    return await _when_quiet(client, resource, now, seconds)
 
 
 async def _found(client: Client, resource: Resource, namespace: str | None) -> Object | None:
