@@ -15,7 +15,7 @@ from placement_ac.observability import logs
 from placement_lab.hub import Hub
 from tests.kind import environment
 from tests.support import envtest
-from tests.support.crds import strict_crds
+from tests.support.crds import all_strict_crds, strict_crds
 from tests.support.driver import Controllers, Driver
 from tests.support.real_hub import HubMaker, RealHub
 from tests.support.stand_in import stand_in
@@ -74,7 +74,7 @@ def _shares_an_api_server(config: pytest.Config) -> bool:
 
 def _crds_of_the_server(config: pytest.Config) -> list[dict[str, Any]]:
     folder = config.getoption("crds")
-    return envtest.crds_in(Path(folder)) if folder else strict_crds()
+    return envtest.crds_in(Path(folder)) if folder else all_strict_crds()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

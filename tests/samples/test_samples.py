@@ -19,7 +19,7 @@ from placement_ac.core.worker_setup.template import rendered
 from placement_lab.standins import manifests
 from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.support import installation, kueue
-from tests.support.crds import strict_crds
+from tests.support.crds import all_strict_crds
 
 FILES = sorted(manifests.samples().rglob("*.yaml"))
 OBJECTS = [file for file in FILES if file.name != "kustomization.yaml" and not file.stem.endswith("-patch")]
@@ -61,7 +61,7 @@ def documents() -> list[Any]:
 
 @cache
 def schemas() -> dict[tuple[str, str], Schema]:
-    return closed_schemas(strict_crds())
+    return closed_schemas(all_strict_crds())
 
 
 def closed_schemas(crds: list[dict[str, Any]]) -> dict[tuple[str, str], Schema]:

@@ -1,4 +1,4 @@
-"""CapacityProviders on a hub: the kind, which the published CRDs lack, and what one sees of them."""
+"""CapacityProviders on a hub: the kind, which no release of Kueue has, and what one sees of them."""
 
 from collections.abc import Mapping
 

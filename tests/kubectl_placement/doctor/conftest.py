@@ -8,7 +8,7 @@ import pytest
 
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
-from tests.kubectl_placement.doctor.worker_pair import CLUSTER, EXTRA, SAMPLES, TEAM, TOKEN, Pair
+from tests.kubectl_placement.doctor.worker_pair import CLUSTER, EXTRA, JOBSETS, SAMPLES, TEAM, TOKEN, Pair
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.crds import strict_crds
@@ -19,7 +19,7 @@ from tests.support.real_hub import HubMaker
 @pytest.fixture(scope="module")
 def pair(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("pair")
-    crds = strict_crds()
+    crds = [*strict_crds(), JOBSETS]
     with ExitStack() as opened:
         hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         there = Pair(opened.enter_context(Driver(hub)), opened.enter_context(Driver(worker)), folder)
