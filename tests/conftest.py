@@ -1,5 +1,6 @@
 """Fixtures for every test: a hub, an admin on it, and the controller."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,12 +20,15 @@ from tests.support.driver import Controllers, Driver
 from tests.support.real_hub import HubMaker, RealHub
 from tests.support.stand_in import stand_in
 
-pytest_plugins = ["tests.support.async_tests", "tests.support.plugins", "tests.support.stage"]
+pytest_plugins = ["tests.support.async_tests", "tests.support.stage"]
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")  # how long an example takes depends on the machine, and is no finding
+
+# A kubeconfig without a CA trusts the machine's, which takes 30 ms of CPU for each question to a worker.
+os.environ["SSL_CERT_FILE"] = os.devnull
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

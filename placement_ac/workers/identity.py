@@ -1,5 +1,5 @@
 """
-Asks workers for what tells one from another: the uids of objects there, as far as the account may see them.
+Asks workers for their identity: the uids of objects there, as far as the account may see them.
 
 Namespace kube-system tells it for good. Kueue's published rights for a worker do not include it; from 0.18 on
 they include ClusterQueues. An account with fewer rights sees the copies of Workloads alone.
@@ -33,7 +33,7 @@ class IdentityReader(WorkerReader[_Uids]):
     too_deep = "look for the {} there that the log names: it is nested too deeply to be read"
 
     async def read(self, source: CredentialSource, asked_at: datetime) -> WorkerIdentity:
-        """Return what tells the worker of `source` from others. Raises nothing but CancelledError."""
+        """Return the identity of the worker of `source`. Raises nothing but CancelledError."""
         answer = await self.answer_by(source.name, lambda: source)
         if isinstance(answer, Problem):
             return WorkerIdentity(source.version, asked_at, problem=answer.why)

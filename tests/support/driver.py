@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import requests
-import trustme
 
 from placement_ac.config.settings import Settings
 from placement_lab.demo.environment import ControllerThread
@@ -29,9 +28,7 @@ OCM = f"/apis/cluster.open-cluster-management.io/v1beta1/namespaces/{NS}"
 PROFILES = f"/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{NS}/clusterprofiles"
 SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores"
 PARAMETERS = {"apiGroup": "cluster.open-cluster-management.io", "kind": "Placement"}
-AUTHORITY: Final = trustme.CA(key_type=trustme.KeyType.ECDSA).cert_pem.bytes()
-"""Any authority: without one, those of the machine are loaded for each question to a worker (30 ms)."""
-KUBECONFIG = base64.b64encode(kubeconfig(server="https://127.0.0.1:1", authority=AUTHORITY)).decode()
+KUBECONFIG = base64.b64encode(kubeconfig(server="https://127.0.0.1:1")).decode()
 """The content of a Secret: valid, but no server listens there."""
 TYPES = {
     "merge": "application/merge-patch+json",

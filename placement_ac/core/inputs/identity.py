@@ -1,5 +1,5 @@
 """
-What tells one worker from another: the objects that its kubeconfig shows.
+The identity of a worker: the uids of objects that its kubeconfig shows.
 
 Pure. `metadata.uid` is unique in an API server and is never used again: two connections that show the same
 one lead to one worker. The exception is an API server that was restored from the backup of another one.

@@ -20,7 +20,6 @@ from placement_ac.core.api.constants import (
     PLACEMENT_NOT_FOUND,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.patience import patience_problem
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
@@ -43,7 +42,6 @@ from placement_ac.core.plan.event_intents import (
     maintenance_events,
     unusable_clusters,
 )
-from placement_ac.core.plan.giving_up import GiveUps, give_ups
 from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import Nominations, nominate
@@ -117,7 +115,6 @@ class _Jobs(NamedTuple):
     fit: JobFit | None
     nominations: Nominations
     moves: Moving
-    giving_up: GiveUps
     context: AnswerContext
     answers: WorkloadAnswers
 
@@ -143,11 +140,9 @@ def _jobs(
 ) -> _Jobs:
     fit = None if paused else job_fit(snapshot, targets)
     nominations = nominate(snapshot, targets, fit)
-    moves, giving_up = Moving(), GiveUps()
+    moves = Moving()
     if not paused:
         moves = moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects.planned))
-        unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
-        giving_up = give_ups(snapshot, targets, unfit, nominations.left_copies)
     context = AnswerContext(
         verdict,
         objects.ready,
@@ -158,7 +153,7 @@ def _jobs(
         {move.workload.meta.uid: move.message for move in moves.plan.begun},
         refused_checks(snapshot),
     )
-    return _Jobs(fit, nominations, moves, giving_up, context, answer_workloads(snapshot, context))
+    return _Jobs(fit, nominations, moves, context, answer_workloads(snapshot, context))
 
 
 def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
@@ -171,7 +166,7 @@ def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
 def _whole_plan(
     snapshot: Snapshot, targets: TargetClusters, decided: _Objects, jobs: _Jobs, *, paused: bool
 ) -> Plan:
-    (objects, _, drain), (fit, nominations, moves, giving_up, context, answers) = decided, jobs
+    (objects, _, drain), (fit, nominations, moves, context, answers) = decided, jobs
     selection, mass_loss, provisioned = targets.selection, targets.mass_loss, targets.provisioned
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
@@ -181,10 +176,9 @@ def _whole_plan(
     probe_requests, next_probe = due_probes(snapshot)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves, giving_up),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves),
         targets.identity,
     )
-    gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
@@ -198,19 +192,15 @@ def _whole_plan(
         prepared=objects.prepared,
         to_provision=provisioned.clusters,
         retained=retained.names,
-        check_state_updates=tuple(one for one in answers.updates if one.workload.meta.uid not in gone),
+        check_state_updates=answers.updates,
         held=held_workloads(snapshot, context),
-        nominations=tuple(pair for pair in nominations.nominations if pair[0].meta.uid not in gone),
-        give_ups=giving_up.workloads,
+        nominations=nominations.nominations,
         moves=moves.plan.begun,
         moves_left=moves.plan.left,
         unfit=nominations.unfit,
-        ignored=tuple(_ignored(snapshot, targets, fit)),
+        ignored=tuple(_ignored(targets, fit)),
         refusals=nominations.refusals,
-        ask_for_copies=_once(
-            *(drain.ask_for_copies, nominations.ask_for_copies),
-            *(moves.plan.ask_for_copies, giving_up.ask_for_copies),
-        ),
+        ask_for_copies=_once(drain.ask_for_copies, nominations.ask_for_copies, moves.plan.ask_for_copies),
         capacities=capacity.wanted,
         ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
         probe_requests=probe_requests,
@@ -272,19 +262,13 @@ def _capacity(
     )
 
 
-def _ignored(
-    snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None
-) -> Iterator[tuple[Workload, str]]:
-    give_up = snapshot.policy.give_up
-    if fit is None and not give_up:
+def _ignored(targets: TargetClusters, fit: JobFit | None) -> Iterator[tuple[Workload, str]]:
+    if fit is None:
         return
     for workload in targets.workloads.undecided:
-        if not (workload.has_quota and workload.active) or (fit and fit.defers(workload)):
+        if not (workload.has_quota and workload.active) or fit.defers(workload):
             continue
-        problems = (
-            [*ignored(workload.job, give_up=give_up)] if fit else [patience_problem(workload.job, is_on=True)]
-        )
-        if text := "; ".join(filter(None, problems)):
+        if text := "; ".join(ignored(workload.job)):
             yield workload, text
 
 

@@ -29,7 +29,7 @@ from tests.support.decided import NO_COPIES
 
 BOTH: Final = [check(placement="q"), multikueue_check(config="q")]
 OLD: Final = our_objects("a", "b", owners=("check", "mk"))
-"""The objects of Placement p, which both checks own."""
+"""The objects that Placement p had of both checks."""
 NEW: Final = our_objects("c", "a", of="q", owners=("check", "mk"))
 HUB: Final = [*secrets(*"abc"), *managed_clusters(*"abc")]
 QUIET: Final = {Since(SinceKind.QUIET, name): 5.0 for name in "ab"}
