@@ -327,7 +327,8 @@ def _in_brackets(message: str) -> str:
 def _leaves(entry: PlannedPlacement, cluster: str) -> str:
     jobs = [one for one in entry.plan.affected if one.cluster == cluster]
     if jobs:
-        return f"drains: {', '.join(_counted(jobs))}"
+        what = "sent again" if cluster in entry.plan.order else "drains"
+        return f"{what}: {', '.join(_counted(jobs))}"
     if cluster in entry.plan.draining:
         return "it stays listed for now: OCM cannot reach it"
     if not entry.listed:

@@ -102,6 +102,8 @@ class PlacementSide:
             return tuple(one.cluster for one in self.ranked)
         if self.foreign_list:
             return self.foreign_list
+        if self.snapshot.checks.moved:  # it goes when the jobs there have ended
+            return ()
         names = self.plan.config.clusters if self.plan.config else ()
         as_written = tuple(self.listed.get(name, name) for name in names)
         verdict = next(iter(self.plan.verdicts.values()), None)

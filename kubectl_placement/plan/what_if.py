@@ -5,9 +5,10 @@ Pure. OCM's scheduler and the controller's own rules decide for the hub before a
 sides are computed alike, so a controller that lags behind is not reported as a change.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object
@@ -22,6 +23,7 @@ from kubectl_placement.plan.manifest_changes import (
     apply_manifests,
     kept_fields,
 )
+from kubectl_placement.plan.moved_checks import MovedCheck, moved_checks
 from kubectl_placement.plan.placement_side import PlacementSide, condition_in_report, placement_key
 from kubectl_placement.plan.preview import CONDITION_FIELDS, PlannedWrite, preview_writes
 from kubectl_placement.plan.reschedule import (
@@ -50,6 +52,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, get_value, key_of
+from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import enumeration
 from placement_ac.core.inputs.state import Plan
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -89,10 +92,12 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
     (before, _), (after, ready) = (side.with_changes(as_reported(side, clusters)) for side in (before, after))
     keys = named | {key for key, one in found.items() if one.changed}
     keys |= {placement_key(after, key.name) for key in touched | more | ready if key.kind == "placement"}
+    moved = tuple(moved_checks(before, after))
     entries = []
     for key in sorted(keys - unknown.keys()):
         sides = PlacementSide(before, key), PlacementSide(after, key)
-        planned = _planned_placement(*sides, found.get(key, RescheduleResult()))
+        of_it = [one for one in moved if one.before == key[1] and one.lost <= sides[0].listed.keys()]
+        planned = _planned_placement(*sides, found.get(key, RescheduleResult()), of_it)
         if planned.changed or key in named:
             entries.append(planned)
     removed = {cluster for entry in entries if entry.listed for cluster in entry.plan.removed}
@@ -106,6 +111,7 @@ def what_if(view: HubView, manifests: Iterable[Object]) -> plan_report.PlanRepor
             *_unknown_fields(view.dump, manifests),
             *_kept_fields(view.dump, applied),
             *_warnings(view, after, applied, entries),
+            *(one.warning for one in moved if one.warning and not _is_in(entries, one.warning)),
             *setups.warnings,
         ),
         jobs=new_jobs(after, given),
@@ -196,16 +202,21 @@ def _is_ours(view: HubView, change: ManifestChange) -> bool:
     return any(view.facts.multikueue_cluster_name(*cluster) == change.key[1] for cluster in clusters)
 
 
+def _is_in(entries: Iterable[plan_report.PlannedPlacement], warning: str) -> bool:
+    return any(warning in entry.plan.warnings for entry in entries)
+
+
 # -- both sides
 
 
 def _planned_placement(
-    before: PlacementSide, after: PlacementSide, decided: RescheduleResult
+    before: PlacementSide, after: PlacementSide, decided: RescheduleResult, moved: Sequence[MovedCheck]
 ) -> plan_report.PlannedPlacement:
     known = before.snapshot or after.snapshot
     was, order = (side.order if side.snapshot or not known else side.foreign_list for side in (before, after))
     added = tuple(one for one in order if one not in was)
-    removed = tuple(one for one in was if one not in order)
+    lost = {name: before.listed[name] for check in moved for name in check.lost}
+    removed = tuple(one for one in was if one not in order or one in lost.values())
     changed = decided.changed or before.comparable() != after.comparable()
     draining = tuple(_draining(after))
     wanted = after.plan
@@ -213,7 +224,7 @@ def _planned_placement(
     if after.snapshot and changed:
         wanted, writes = preview_writes(after.snapshot, after.view.dump, waits=bool(draining))
     affected = sorted(
-        _workloads_on(after, removed),
+        dict.fromkeys(chain(_workloads_on(after, removed), _sent_again(before, moved, lost))),
         key=lambda one: (removed.index(one.cluster), one.namespace, one.name),
     )
     is_edited = before.placement.get("spec") != after.placement.get("spec")
@@ -237,7 +248,11 @@ def _planned_placement(
             beyond=targets.over_limit if targets else (),
             unusable=dict(targets.selection.problems) if targets else {},
             draining=draining,
-            warnings=(*decided.warnings, *(() if is_edited else _delays(after, removed))),
+            warnings=(
+                *decided.warnings,
+                *(() if is_edited else _delays(after, removed)),
+                *filter(None, (check.warning for check in moved)),
+            ),
         ),
         changed=changed,
         listed=targets is not None,
@@ -261,7 +276,21 @@ def _workloads_on(side: PlacementSide, removed: Sequence[str]) -> Iterator[plan_
     if seen is None:
         return
     leaving = {name: cluster for name, cluster in _leaving_clusters(side).items() if cluster in removed}
-    for job in workload_rows(side.view.dump, seen.workloads, lambda name: leaving.get(name, "")):
+    yield from _affected(side, seen.workloads, leaving)
+
+
+def _sent_again(
+    side: PlacementSide, moved: Iterable[MovedCheck], lost: Mapping[str, str]
+) -> Iterator[plan_report.AffectedWorkload]:
+    """Yield the jobs on the clusters that a check of Kueue will list no more, once per cluster."""
+    for check in moved:
+        yield from _affected(side, check.jobs, {name: lost[name] for name in check.lost})
+
+
+def _affected(
+    side: PlacementSide, workloads: Iterable[Workload], leaving: Mapping[str, str]
+) -> Iterator[plan_report.AffectedWorkload]:
+    for job in workload_rows(side.view.dump, workloads, lambda name: leaving.get(name, "")):
         running = (job.cluster,) if job.cluster else ()
         for cluster in running or job.nominated:
             if cluster and job.state != "pending":
@@ -272,9 +301,11 @@ def _workloads_on(side: PlacementSide, removed: Sequence[str]) -> Iterator[plan_
 
 def _draining(side: PlacementSide) -> list[str]:
     """Return the clusters that leave but stay listed for now."""
-    if side.snapshot is None or side.targets is None:
+    if side.snapshot is None or (side.targets is None and not side.snapshot.checks.moved):
         return []
     busy = {one.cluster for one in _workloads_on(side, tuple(_leaving_clusters(side).values()))}
+    if side.targets is None:
+        return sorted(busy)
     stuck = {
         one.cluster for one in side.targets.drain.staying if one.cluster in side.snapshot.fleet.unreachable
     }

@@ -1,7 +1,7 @@
 """`plan`: what manifests would change, by the engine and the controller's own rules."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -294,6 +294,68 @@ def test_the_parameters_of_a_check_change() -> None:
     left = {entry.plan.name: entry.plan for entry in what_if(view, both).entries}[DEMO2]
     assert (left.removed, left.order) == (("cluster2", "cluster3"), ())
     assert f"delete MultiKueueConfig {DEMO2} at once" in writes(left)
+
+
+DEMO1 = "placement-demo1"
+OURS_MOVES = builders.check(DEMO2, DEMO1)
+KUEUES_MOVES = builders.multikueue_check("multikueue-demo2", DEMO1)
+FIRST = ("train", "tune", "serve", "wait")
+
+
+def moving(*objects: Raw | Iterable[Raw]) -> HubView:
+    """The end of Story 2 with jobs, and Placement placement-demo1, which another check of ours names."""
+    setup = [stored(one) for one in sample("multikueue-setup-demo1.yaml") if one["kind"] == "Placement"]
+    return ocm_decides(story_2(*JOBS, setup, builders.check("demo1", DEMO1), *objects))
+
+
+@pytest.mark.parametrize(
+    ("manifests", "listed", "removed", "warned"),
+    [
+        pytest.param([OURS_MOVES], True, (), False, id="ours alone: Kueue's still has the old list"),
+        pytest.param([KUEUES_MOVES], True, ("cluster2", "cluster3"), True, id="Kueue's alone"),
+        pytest.param([OURS_MOVES, KUEUES_MOVES], True, ("cluster2", "cluster3"), True, id="both"),
+        pytest.param(
+            [OURS_MOVES, KUEUES_MOVES],
+            False,
+            ("cluster2", "cluster3"),
+            False,
+            id="both, and the new list begins with the clusters where jobs are",
+        ),
+        pytest.param(
+            [OURS_MOVES, builders.multikueue_check("multikueue-demo2", "none")],
+            True,
+            ("cluster2", "cluster3"),
+            False,
+            id="there is no list to look in",
+        ),
+    ],
+)
+def test_jobs_on_the_clusters_of_a_list_that_their_checks_name_no_more(
+    manifests: list[Raw], listed: bool, removed: tuple[str, ...], warned: bool
+) -> None:
+    theirs = builders.our_objects("cluster1", of=DEMO1, owners=("demo1",)) if listed else []
+    answer = what_if(moving(theirs), manifests)
+    plan = {entry.plan.name: entry.plan for entry in answer.entries}[DEMO2]
+    assert plan.removed == removed
+    assert {one.name for one in plan.affected} == (set(FIRST) if removed else set())
+    warning = (
+        "apply AdmissionCheck multikueue-demo2 when these Workloads have ended: default/serve, default/train,"
+        " default/tune: Kueue sends them again at once, while their first copies run on, because "
+        f"MultiKueueConfig {DEMO1} does not list their clusters"
+    )
+    assert plan.warnings == ((warning,) if warned else ())
+    if OURS_MOVES in manifests and removed:
+        assert f"delete MultiKueueConfig {DEMO2} when its jobs have ended" in writes(plan)
+        assert plan.draining == ("cluster2", "cluster3")
+
+
+def test_a_check_of_kueue_that_leaves_a_list_by_hand_is_a_warning_as_well() -> None:
+    by_hand = builders.foreign_config("by-hand", f"{DEMO2}-cluster2")
+    check = builders.multikueue_check("multikueue-demo2", "by-hand")
+    view = moving(by_hand, builders.our_objects("cluster1", of=DEMO1, owners=("demo1",)))
+    view, _ = view.with_changes({constants.ADMISSION_CHECK: {("", "multikueue-demo2"): check}})
+    (warning,) = (one for one in what_if(view, [KUEUES_MOVES]).warnings if "apply AdmissionCheck" in one)
+    assert "when these Workloads have ended: default/train, default/tune: " in warning
 
 
 def test_a_placement_that_no_check_names() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from placement_lab.hub import Hub
 from tests.support.driver import CORE, OCM, PARAMETERS, Controllers, Driver, Object, eventually
+from tests.support.jobs import WORKLOADS, has_quota, is_admitted_on, managed
 
 MINE = "app.kubernetes.io/managed-by"
 
@@ -259,6 +260,48 @@ def test_changed_parameters_move_the_check_to_another_config(admin: Driver, cont
     eventually(lambda: (admin.listed("p"), admin.listed("q")), (None, ["q-a", "q-b"]))
     eventually(admin.clusters, ["q-a", "q-b"])
     eventually(lambda: admin.active("check").get("observedGeneration"), 2)
+
+
+def owners(admin: Driver, config: str) -> set[str]:
+    found = admin.get(admin.kueue("multikueueconfigs", config)) or {"metadata": {}}
+    return {owner["name"] for owner in found["metadata"].get("ownerReferences", ())}
+
+
+@pytest.mark.parametrize(
+    ("moves", "kept_by"),
+    [
+        pytest.param(["p", "mk"], {"p", "mk"}, id="ours, then Kueue's at once"),
+        pytest.param(["mk", "p"], {"p", "mk"}, id="Kueue's, then ours at once"),
+        pytest.param(["p", "", "mk"], {"mk"}, id="Kueue's when ours has moved"),
+    ],
+)
+def test_a_job_keeps_the_config_that_its_checks_named(
+    admin: Driver, controllers: Controllers, moves: list[str], kept_by: set[str]
+) -> None:
+    managed(admin, "a", "b")
+    admin.check("p")
+    admin.multikueue_check("mk", "p")
+    admin.check("q")
+    admin.select("p", "a")
+    admin.select("q", "b")
+    controllers.start()
+    eventually(lambda: [admin.listed(name) for name in "pq"], [["p-a"], ["q-b"]])
+    has_quota(admin, "job", "p", "mk")
+    eventually(lambda: "Ready" in str(admin.ask("GET", f"{WORKLOADS}/job")["status"]["admissionChecks"]))
+    is_admitted_on(admin, "job", "p-a")
+    for check in moves:
+        if check:
+            patch = {"spec": {"parameters": {"name": "q"}}}
+            admin.ask("PATCH", admin.kueue("admissionchecks", check), patch, "merge")
+        else:
+            eventually(lambda: owners(admin, "p"), {"mk"})
+    eventually(lambda: owners(admin, "q"), {"p", "mk", "q"})
+    admin.check("sentinel")
+    eventually(lambda: admin.reason("sentinel"), "PlacementNotFound")
+    assert (admin.listed("p"), admin.clusters()) == (["p-a"], ["p-a", "q-b"])
+    assert kept_by >= owners(admin, "p") > set()
+    admin.ask("DELETE", f"{WORKLOADS}/job")
+    eventually(lambda: (admin.listed("p"), admin.clusters()), (None, ["q-b"]))
 
 
 def test_parameters_that_turn_bad_delete_nothing(admin: Driver, controllers: Controllers) -> None:

@@ -123,6 +123,12 @@ def test_its_owners_are_the_checks_that_use_it_else_those_whose_jobs_do(
     assert owners(plan_of_p(RUNS, checks=checks, old=old)) == kept_by
 
 
+def test_a_cluster_without_managedcluster_keeps_nothing() -> None:
+    hub = [*secrets(*"abc"), *managed_clusters("b", "c")]
+    seen = inputs([*BOTH, *OLD, *NEW, *hub], RUNS, ages=QUIET, copies={"p-b": NO_COPIES})
+    assert plan(seen).config is None
+
+
 def test_kept_it_is_not_written_and_deleted_when_the_job_has_ended() -> None:
     seen = inputs([*BOTH, *OLD, *NEW, *HUB], RUNS)
     assert diff(seen, plan(seen)) == ()
