@@ -25,9 +25,10 @@ SBOM ?= build/placement-ac.cdx.json
 # Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
 # second of every start.
 SBOM_VENV := build/sbom
-WHEEL_VENV := build/wheels
+DIST ?= dist
+WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +47,9 @@ chart: $(VENV)/installed ## Write the chart's schema and table of values anew, f
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options
 
-test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+	@$(MAKE) --no-print-directory --jobs 2 check collect
+	@$(MAKE) --no-print-directory unit
 
 check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/ruff format --check .
@@ -58,6 +61,10 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
+# So their assertions are compiled once: of the processes that run tests, each would compile all of them.
+collect: $(VENV)/installed
+	@$(BIN)/pytest --collect-only -q > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
+
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
@@ -67,10 +74,10 @@ coverage: ## The same with COVERAGE=yes
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
 
-test-shared: $(VENV)/installed ## Compare with the CRDs and recordings in ../shared, or in SHARED_DIR
+test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
 
-test-cases: $(VENV)/installed ## Play the cases in ../shared, or in SHARED_DIR
+test-cases: $(VENV)/installed ## Play the cases of users, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
@@ -92,21 +99,35 @@ docs: $(VENV)/installed ## Build the documentation site into build/site; a broke
 docs-serve: $(VENV)/installed ## Show the documentation site on http://127.0.0.1:8000, and follow changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict
 
+lines: ## Count the lines: Python by package, the controller's by folder, the documents, the manifests
+	@count() { n=$$(git ls-files -z -- "$$@" | xargs -0r cat | wc -l); [ "$$n" = 0 ] || printf '%8d  %s\n' "$$n" "$$name"; }; \
+	for name in placement_ac kubectl_placement placement_lab bench tests website; do count "$$name/*.py"; done; \
+	for name in placement_ac/*/ placement_ac/core/*/; do count "$$name*.py"; done; \
+	name='docs and README, in English'; count README.md 'docs/*.md' ':!docs/zh'; \
+	name='charts, config and samples'; count charts config samples
+
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size, in a minute
+bench: $(VENV)/installed ## Measure a change and a burst, beside the least that can be done; QUICK=1, also below: small, in a few minutes
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
+bench-jobs: $(VENV)/installed ## Measure when jobs start, their copies, and how long all take; on real servers with HUB and WORKER_KUBECONFIGS as for test-real, and DISPATCHER
+	@$(if $(HUB),$(BIN)/python -m bench.real_jobs --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' \
+	  --dispatcher '$(DISPATCHER)',$(BIN)/python -m bench.jobs --kueue '$(KUEUE)') $(if $(QUICK),--jobs 20)
+
+bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
+	$(BIN)/python -m bench.flips --parallel 3 --kueue '$(KUEUE)' $(if $(QUICK),--rows placement-ac --running 3 --seconds 10 --flips 2 --gap 4)
+
+bench-growth: $(VENV)/installed ## Measure how a change, a burst and a start grow with checks, clusters and Workloads
+	$(BIN)/python -m bench.growth $(if $(QUICK),--quick)
+
+bench-memory: $(VENV)/installed ## Measure the memory at rest, from nothing to 5,000 clusters and to 100,000 Workloads
+	$(BIN)/python -m bench.memory $(if $(QUICK),--quick)
+
 bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
-	$(BIN)/python -m bench.profile
-
-bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
-	$(BIN)/python -m bench.workloads
-
-bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
-	$(BIN)/python -m bench.rotation
+	$(BIN)/python -m bench.profile $(if $(QUICK),--checks 20 --changes 40)
 
 lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
 	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
@@ -138,47 +159,14 @@ audit: $(VENV)/installed ## Look the locked packages up among the known vulnerab
 image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
 
-dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into dist, to install the commands elsewhere
-	rm -f dist/*.whl
+dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into the folder DIST, to install the commands elsewhere
+	rm -f '$(DIST)'/*.whl
 	for package in . kubectl_placement placement_lab; do \
-		(cd $$package && '$(CURDIR)/$(WHEEL_VENV)/bin/hatchling' build --target wheel --directory '$(CURDIR)/dist') || exit; \
+		(cd $$package && '$(abspath $(WHEEL_VENV))/bin/hatchling' build --target wheel --directory '$(abspath $(DIST))') || exit; \
 	done
 
-bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
-	$(BIN)/python -m bench.faults faults
-
-bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
-	$(BIN)/python -m bench.faults takeover
-
-bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
-	$(BIN)/python -m bench.inspection commands
-
-bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` shows a change
-	$(BIN)/python -m bench.inspection page
-
-bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
-	$(BIN)/python -m bench.flips --parallel 3 --kueue "$(KUEUE)"
-
-bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, with 50 clusters of 10 queues
-	$(BIN)/python -m bench.capacity
-
-bench-forecasts: $(VENV)/installed ## Measure what it costs to say when 1,000 jobs start
-	$(BIN)/python -m bench.forecasts
-
-bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
-	$(BIN)/python -m bench.nominations
-
-bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
-	$(BIN)/python -m bench.makespan --kueue "$(KUEUE)"
-
-bench-worker-setup: $(VENV)/installed ## Measure how long the set-up of 200 workers takes, and a change of it
-	$(BIN)/python -m bench.worker_setup
-
-bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real hub: HUB and WORKER_KUBECONFIGS as for test-real, DISPATCHER=AllAtOnce, Incremental or placement-ac
-	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'
-
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(SBOM_VENV)/installed: requirements-sbom.lock
 	$(PYTHON) -m venv $(SBOM_VENV)

@@ -20,7 +20,7 @@ from tests.support.driver import Controllers, Driver
 from tests.support.real_hub import HubMaker, RealHub
 from tests.support.stand_in import stand_in
 
-pytest_plugins = ["tests.support.async_tests", "tests.support.plugins", "tests.support.stage"]
+pytest_plugins = ["tests.support.async_tests", "tests.support.stage"]
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 

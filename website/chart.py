@@ -36,7 +36,6 @@ OWN_VALUE: Final = {
     "worker_setup": "workerSetup.enabled",
     "worker_setup_template": "workerSetup.template",
     "report_scores": "scores.enabled",
-    "give_up": "giveUp.enabled",
 }
 """Setting → its own value, as rights, volumes or ports depend on it; the chart has these in _helpers.tpl."""
 NOT_IN_A_POD: Final = ("config", "kubeconfig", "context")

@@ -66,7 +66,6 @@ SETTINGS_IN_USE: Final = {
     "preconditions": "jobs,integrations,configmaps",
     "job_taints": "example.com/*",
     "cost_labels": "cost.example.com/hour",
-    "give_up": "true",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",

@@ -114,8 +114,6 @@ def _of_options(settings: Settings) -> Iterator[Right]:
         yield _on(PLACEMENT_SCORE), ("create",)
         yield _on(PLACEMENT_SCORE, "", SCORES_NAME), ("patch",)
         yield _status(PLACEMENT_SCORE, SCORES_NAME), ("patch",)
-    if settings.give_up:
-        yield _on(WORKLOAD), ("patch",)
 
 
 def _on(kind: Kind, namespace: str = "", name: str = "") -> RightTarget:

@@ -12,6 +12,7 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.failures import with_failures
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
+from placement_ac.cache.moved_checks import left_copies, left_workloads, moved_checks
 from placement_ac.cache.tables import Tables
 from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
@@ -86,6 +87,11 @@ class SnapshotBuilder:
         deleted, unreachable = self._lost([*listed_clusters, *before])
         windows = self._maintenance([*credentials, *listed_clusters, *before])
         former = self._former_checks(config, clusters.values(), name)
+        moved = () if checks or users or former else moved_checks(tables, config, name)
+        if config and moved:
+            theirs = self._workloads_of(moved)
+            workloads = tuple(left_workloads(tables, config, theirs))
+            worker_copies = left_copies(tables, config, theirs, worker_copies)
         listed_objects = {
             cluster: clusters[entry]
             for entry, cluster in zip(listed, listed_clusters, strict=True)
@@ -96,7 +102,7 @@ class SnapshotBuilder:
             now=now,
             hub=tables.hub,
             policy=self._policy,
-            checks=state.Checks(tuple(checks), tuple(users), former),
+            checks=state.Checks(tuple(checks), tuple(users), former, moved),
             decisions=decisions,
             choice=state.PlacementChoice(
                 namesakes=() if named else tuple(space for space in tables.homes_of(name) if space != home),
@@ -130,7 +136,7 @@ class SnapshotBuilder:
                     queue_facts=queue_facts,
                     probe_results=probe_results,
                     identities=identities,
-                    managed=self._managed([*credentials, *listed_clusters]),
+                    managed=self._managed([*credentials, *listed_clusters, *before]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
                     maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},

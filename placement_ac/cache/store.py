@@ -26,7 +26,6 @@ from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
-    LOCAL_QUEUE,
     MANIFEST_WORK,
     PLACEMENT_SCORE,
     SECRET,
@@ -38,7 +37,6 @@ from placement_ac.core.api.fields import Obj
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
-from placement_ac.core.expected_start.history import RunHistory
 from placement_ac.core.failures.ends import end_of
 from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.identity import Identities
@@ -122,7 +120,7 @@ class Cache:
         by_kind = empty_tables(
             source,
             provisioning,
-            dispatches=self._policy.reads_jobs,
+            dispatches=self._policy.compares_clusters,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
@@ -141,7 +139,6 @@ class Cache:
                     kueue_namespace,
                     by_kind,
                     failures=failures,
-                    runs=RunHistory() if self._policy.dispatcher else None,
                 ),
                 Listings(self.kinds, namespaces_for(hub.namespaces, kueue_namespace, source)),
                 {},
@@ -277,7 +274,6 @@ class Cache:
             return set()  # it is known already, mostly as a write of ours
         now: Any = table.read(raw)
         if kind is WORKLOAD:
-            self._take_run(raw, now)
             return self._take_end(raw, now, before if known else None) | self._put_workload(now, before)
         if kind in SETUP_KINDS and known and before and replace(before, meta=now.meta) == now:
             table.put(id_, now)
@@ -311,27 +307,6 @@ class Cache:
         if memory is None or end is None or not memory.take(end) or end.is_good:
             return set()
         return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}
-
-    def _take_run(self, raw: Obj, now: objects.Workload) -> None:
-        """Take in how long a Workload ran that has finished."""
-        if now.finished and self._tables.runs is not None:
-            self._tables.runs.take(raw, now)
-
-    @property
-    def runs(self) -> RunHistory | None:
-        """The last runs of jobs; None: Kueue's own dispatcher decides, and nobody asks for them."""
-        return self._tables.runs
-
-    def hub_queues(self) -> tuple[list[Obj], list[Obj]] | None:
-        """Return the hub's LocalQueues and ClusterQueues, without their status.
-
-        None: they are not watched, or their quota is not in their spec, because Kueue computes it.
-        """
-        tables = self._tables
-        if LOCAL_QUEUE not in self.kinds or tables.capacity_providers.objects:
-            return None
-        local, cluster = tables.local_queues.objects.values(), tables.cluster_queues.objects.values()
-        return [_as_object(one) for one in local], [_as_object(one) for one in cluster]
 
     def job_ends(self) -> Mapping[tuple[str, str], int]:
         """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
@@ -401,7 +376,6 @@ class Cache:
             if kind is WORKLOAD:
                 self._tables.groups.take(obj)
                 self._take_end(raw, obj, None)
-                self._take_run(raw, obj)
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)
@@ -445,7 +419,3 @@ class Cache:
         longer = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
         return longer and same and now.ours and not self._policy.probe
-
-
-def _as_object(queue: objects.HubQueue) -> Obj:
-    return {"metadata": {"name": queue.meta.name, "namespace": queue.meta.namespace}, "spec": queue.spec}

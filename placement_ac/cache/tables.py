@@ -37,7 +37,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
-from placement_ac.core.expected_start.history import RunHistory
 from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.kinds import CAPACITY_KINDS, REPORT_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
@@ -205,7 +204,6 @@ class Tables:
         groups: GroupPlaces | None = None,
         in_use: Mapping[str, str] | None = None,
         failures: FailureMemory | None = None,
-        runs: RunHistory | None = None,
     ) -> None:
         self.hub = hub
         self.source = source
@@ -215,8 +213,6 @@ class Tables:
         self.groups = groups or GroupPlaces()
         self.failures = failures
         """Where jobs failed; None: it is not remembered."""
-        self.runs = runs
-        """How long jobs ran; None: it is not remembered."""
         self.in_use = dict(in_use or {})
         """Name → NAMESPACE/UID of the Placement of that name in use."""
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
@@ -256,7 +252,6 @@ class Tables:
             self.groups.copy(),
             self.in_use,
             self.failures.copy() if self.failures else None,
-            self.runs.copy() if self.runs is not None else None,
         )
 
     # -- Placements and clusters

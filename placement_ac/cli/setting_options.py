@@ -5,14 +5,17 @@ from typing import Any, get_args
 
 import click
 
-from placement_ac.config.load import flag_name
+from placement_ac.config.load import REMOVED, flag_name
 from placement_ac.config.settings import File, Settings, default_of, is_duration
 
 
 def setting_options(
     command: click.Command, *, shown: Container[str] = frozenset(Settings.model_fields)
 ) -> click.Command:
-    """Add an option for each setting that has none, with its default; the help shows only those `shown`."""
+    """Add an option for each setting that has none, with its default; the help shows only those `shown`.
+
+    Settings that were removed have one, too: `load` refuses them, and says what to do.
+    """
     there = {param.name for param in command.params}
     for name, field in reversed(Settings.model_fields.items()):
         if name in there:
@@ -27,6 +30,10 @@ def setting_options(
                 metavar="DURATION" if is_duration(name) else _choices(field.annotation),
                 hidden=name not in shown,
             ),
+        )
+    for name in REMOVED:
+        command.params.append(
+            click.Option([f"--{flag_name(name)}"], hidden=True, is_flag=False, flag_value="")
         )
     return command
 

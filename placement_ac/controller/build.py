@@ -120,6 +120,7 @@ def new_reconciler(
         monotonic=time.monotonic,
         add_after=add_after,
         metrics=inputs.metrics,
+        on_close=connector.close,
     )
 
 

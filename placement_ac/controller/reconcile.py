@@ -123,6 +123,7 @@ class Reconciler:
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._cache = cache
         self._writer = writer
@@ -136,6 +137,7 @@ class Reconciler:
         )
         self._identities = IdentityQueries(read_identity, clock, add_after)
         self._scores = scores
+        self._on_close = on_close
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -166,8 +168,11 @@ class Reconciler:
         tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._on_close()
 
-    def snapshot(self, key: Key) -> Snapshot:
+    # -- a Placement, or a check without one
+
+    def _snapshot(self, key: Key) -> Snapshot:
         """Return all that a Placement, or a check without one, depends on now."""
         state, now = self._states.of(key), self._states.now()
         return self._cache.snapshot(
@@ -180,11 +185,9 @@ class Reconciler:
             self._identities.answers,
         )
 
-    # -- a Placement, or a check without one
-
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         state, now = self._states.of(key), self._states.now()
-        snapshot = self.snapshot(key)
+        snapshot = self._snapshot(key)
         wanted = plan(snapshot)
         for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
@@ -212,7 +215,7 @@ class Reconciler:
         self._measure(key, snapshot, wanted, result)
         self._post(snapshot, wanted, result)
         if result.error:
-            await self._report(key, snapshot, wanted, result.error)
+            await self._report(key, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
@@ -303,14 +306,15 @@ class Reconciler:
         reverted, dispatched = reverted_events(snapshot, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), snapshot.checks.ours)
 
-    async def _report(self, key: Key, snapshot: Snapshot, wanted: Plan, error: ApiError) -> None:
+    async def _report(self, key: Key, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""
         self._log_failure(key, error)
         if not isinstance(error, Refused):
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
+        now = self._snapshot(key)  # a condition may have been written before the write that was refused
         try:
-            await self._writer.execute((diff.conditions(snapshot, verdicts),))
+            await self._writer.execute((diff.conditions(now, verdicts),))
         except ApiError as failure:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)

@@ -21,7 +21,6 @@ from placement_ac.controller.build import (
     new_reconciler,
 )
 from placement_ac.controller.hub_discovery import discover, wanted_kinds
-from placement_ac.controller.start_forecasts import StartForecaster
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.fields import get_str
@@ -79,7 +78,6 @@ class Session:
             clock=utc_now,
             capacity=self.capacity,
         )
-        self._forecaster = StartForecaster(self.cache, self._reconciler.snapshot, self._metrics, utc_now)
         self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
         watches = inputs.health.begin_session(names.values())
@@ -114,7 +112,6 @@ class Session:
             *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
-            self._forecaster.keep_looking(self._leads),
             watch_clock(utc_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
             *((self.capacity.run(self._leads),) if self.capacity else ()),
@@ -174,7 +171,6 @@ class Session:
         self._reconciler.reset()
         if self.capacity:
             self.capacity.reset()
-        self._forecaster.reset()
         if leading:
             self._enqueue_all()
         else:

@@ -49,13 +49,16 @@ def test_each_overlay_has_its_values() -> None:
 
 PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
 OVERLAYS_IN_THE_PAGE = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", PAGE, re.DOTALL)
+(OPENSHIFT_VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(podSecurityContext:\n.*?)```", PAGE, re.DOTALL)
 (VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", PAGE, re.DOTALL)
 
 
 SAME_VALUES: list[Object] = [
     yaml.safe_load(VALUES_IN_THE_PAGE),
     {"kueue": {"namespace": "kueue"}},
+    {},
     chart.mode_values("cluster-profile"),
+    yaml.safe_load(OPENSHIFT_VALUES_IN_THE_PAGE),
     {"networkPolicy": {"apiServerPorts": [443, 6443, 9092]}},
 ]
 
@@ -63,7 +66,7 @@ SAME_VALUES: list[Object] = [
 @pytest.mark.parametrize(
     ("overlay", "values"),
     [*zip(OVERLAYS_IN_THE_PAGE, SAME_VALUES, strict=True)],
-    ids=["own", "namespace", "plugin", "network"],
+    ids=["own", "kueue", "namespace", "plugin", "openshift", "network"],
 )
 def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_path: Path) -> None:
     (tmp_path / "placement-ac").symlink_to(ROOT)
@@ -73,7 +76,8 @@ def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_
     (tmp_path / "mine" / "kustomization.yaml").write_text(yaml.safe_dump(body))
     wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path / "mine"))))
     given = merged(values, {"image": {"repository": chart.IMAGE, "tag": chart.TAG}})
-    assert comparable(template(given)) == comparable(wanted)
+    namespace = "hub-tools" if "hub-tools" in overlay else NAMESPACE
+    assert comparable(template(given, namespace=namespace)) == comparable(wanted)
 
 
 def test_modes_go_together(tmp_path: Path) -> None:
@@ -118,7 +122,6 @@ EVERYTHING: Object = {
     "probing": {"enabled": True},
     "workerSetup": {"enabled": True, "template": "queues"},
     "scores": {"enabled": True},
-    "giveUp": {"enabled": True},
     "credentials": {"provision": "managed-serviceaccount", "form": "cluster-profile", "account": "hub"},
     "clusterProfiles": {
         "enabled": True,
@@ -184,7 +187,6 @@ def test_the_pods_with_every_value() -> None:
         "PLACEMENT_AC_WORKER_SETUP": "manifestwork",
         "PLACEMENT_AC_WORKER_SETUP_TEMPLATE": "queues",
         "PLACEMENT_AC_REPORT_SCORES": "true",
-        "PLACEMENT_AC_GIVE_UP": "true",
         "PLACEMENT_AC_CREDENTIALS_FORM": "cluster-profile",
         "PLACEMENT_AC_ACCESS_PROVIDERS": "/etc/access-providers/access-providers.yaml",
         "PLACEMENT_AC_CREDENTIALS_PROVISION": "managed-serviceaccount",
@@ -213,7 +215,7 @@ def test_the_roles_follow_the_values() -> None:
         if obj["kind"] in ("Role", "ClusterRole")
     }
     assert {*roles} == {
-        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-give-up"), ("", "-viewer"), ("", "-drain"),
+        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-viewer"), ("", "-drain"),
         ("", "-job-viewer"), ("", "-job-viewer-namespace"),
         ("leases", "-capacity"), ("leases", "-capacity-viewer"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),

@@ -35,6 +35,7 @@ from tests.support.installation import (
     rendered,
 )
 
+NS = "kueue-system"
 KUBERNETES = ("1.29", "1.33", "1.37")
 """Releases whose schemas validate the manifests: an old one, a middle one, the newest known one."""
 LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "controller"}
@@ -279,7 +280,6 @@ MODES: dict[str, dict[str, Any]] = {
         "credentials_form": "cluster-profile",
     },
     "overlays/dispatcher": {"dispatcher": True},
-    "overlays/give-up": {"give_up": True},
     "overlays/monitoring": {},
     "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
     "overlays/probe": {"credentials_probe": True},
@@ -391,7 +391,6 @@ COMPONENT_OF = {
     "-cluster-profile": "cluster-profile",
     "-probe": "probe",
     "-scores": "scores",
-    "-give-up": "give-up",
     "-worker-setup": "worker-setup",
 }
 
@@ -425,7 +424,9 @@ def test_the_page_has_the_resources_of_the_container(overlay: str) -> None:
     assert sentence in INSTALL.read_text("utf-8")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "plugin", "network"])
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=["own", "kueue", "namespace", "plugin", "openshift", "network"]
+)
 def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
     mine = tmp_path / "mine"
@@ -448,6 +449,17 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
             "managed-serviceaccount",
         )
         assert {obj["metadata"].get("namespace") for obj in objects} == {None, NAMESPACE, "kueue", "default"}
+    if "hub-tools" in example:
+        assert {obj["metadata"].get("namespace") for obj in objects} == {None, "hub-tools", NS, "default"}
+        assert {subject["namespace"] for obj in objects for subject in obj.get("subjects", ())} == {
+            "hub-tools"
+        }
+        assert of(objects, "Namespace", "hub-tools")
+    if "runAsUser" in example:
+        assert pod_of(objects)["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
     if "digest:" in example:
         (plugin,) = pod_of(objects)["initContainers"]
         assert (REFERENCE.fullmatch(plugin["image"]) is None, "@sha256:" in plugin["image"]) == (False, True)

@@ -258,7 +258,9 @@ def test_placement_ac_runs_alone_and_names_the_packages_of_the_others(
     for name, package in PACKAGES.items():
         refused = _run(installed["placement_ac"], tmp_path, name)
         assert refused.returncode == 2
-        assert f"install {package} (pip install {package}): it has the command {name}" in refused.stderr
+        assert (
+            f"install {package} (docs/install.md, The commands): it has the command {name}" in refused.stderr
+        )
 
 
 def _run(app: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:

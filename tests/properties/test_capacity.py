@@ -169,7 +169,7 @@ def gpus(sums: dict[tuple[str, str, str], tuple[float, float]]) -> dict[str, lis
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 6))])
 def test_random_loads_are_shown_as_the_workers_have_them(stage: Stage, seed: int) -> None:
     chance, running = random.Random(seed), []
     for number in range(6):

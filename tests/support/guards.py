@@ -28,7 +28,7 @@ GIVEN: Final = (
     "another uid, version",
     "uid, former version",
 )
-"""What a write names of the object, a column of the table each."""
+"""The parts of the object that a write names, a column of the table each."""
 
 _PATCHES: Final = "apply merge json"
 _ALL_PATCHES: Final = f"{_PATCHES} strategic"

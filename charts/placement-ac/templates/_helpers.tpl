@@ -82,7 +82,6 @@ credentials-probe: probing.enabled
 worker-setup: workerSetup.enabled
 worker-setup-template: workerSetup.template
 report-scores: scores.enabled
-give-up: giveUp.enabled
 {{- end }}
 
 {{/* The settings that have a value of their own: environment variables take precedence over the settings file. */}}
@@ -104,9 +103,6 @@ give-up: giveUp.enabled
 {{- end }}
 {{- if .Values.scores.enabled }}
 - {name: PLACEMENT_AC_REPORT_SCORES, value: "true"}
-{{- end }}
-{{- if .Values.giveUp.enabled }}
-- {name: PLACEMENT_AC_GIVE_UP, value: "true"}
 {{- end }}
 {{- with .Values.credentials.form }}
 - {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}

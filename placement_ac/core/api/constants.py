@@ -135,8 +135,14 @@ KUEUE_ADMISSION: Final = "kueue-admission"
 """Kueue's field manager for a Workload's admission: it can remove only what it applied."""
 LABEL_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
 """Kueue: the label of every copy that a hub's MultiKueue puts on a worker."""
-LABEL_WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
-"""Kueue: the label of a job on a worker with the name of its Workload."""
+ANNOTATION_ORIGIN_UID: Final = "kueue.x-k8s.io/multikueue-origin-uid"
+"""Kueue: the annotation of the copy of a LeaderWorkerSet or StatefulSet with the uid of that on the hub."""
+PREBUILT_WORKLOAD: Final = "kueue.x-k8s.io/prebuilt-workload-name"
+"""Kueue: the annotation (until 0.17: the label) of a job on a worker with the name of its Workload."""
+POD_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+"""Kueue: the annotation (until 0.17: the label) of a Pod with its group."""
+LABEL_MANAGED: Final = "kueue.x-k8s.io/managed"
+"""Kueue: "true" on each Pod that it starts itself, in a group or alone."""
 LABEL_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Kueue: the label of a job with its LocalQueue."""
 LABEL_MAX_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -196,8 +202,6 @@ ANNOTATION_DATA: Final = "placement-ac.open-cluster-management.io/data"
 """There: the data sets that it reads, comma-separated."""
 DATA_PREFIX: Final = "data.placement-ac.open-cluster-management.io/"
 """The key of a cluster's label or claim that says whether a data set is there: DATA_PREFIX + its name."""
-ANNOTATION_GIVE_UP: Final = "placement-ac.open-cluster-management.io/give-up-after"
-"""There: how long the job waits before it is deactivated, as in `2h`."""
 ANNOTATION_MOVES: Final = "placement-ac.open-cluster-management.io/moves"
 """On our MultiKueueConfig: the moves that count for the budget and the cooldown, so that a restart forgets
 none."""
@@ -344,7 +348,6 @@ WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 MOVED: Final = "Moved"
-GAVE_UP: Final = "GaveUp"
 
 EVENTS: Final = {
     CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
@@ -367,7 +370,6 @@ EVENTS: Final = {
     CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
-    GAVE_UP: ("Warning", "a job has waited as long as it wanted to, and is deactivated"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
     MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),

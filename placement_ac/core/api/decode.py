@@ -75,12 +75,7 @@ _MAINTENANCE_CHARS: Final = 100
 """A cluster's agent may write anything; a time is shorter."""
 _CLAIM_CHARS: Final = 1024
 """OCM: `maxLength` of the value of a claim."""
-_TO_THE_END: Final = ("AdmissionCheck", "PodsReadyTimeout")
-"""Kueue: after an eviction for these reasons a Workload queues anew, from the time of the eviction."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
-_WAITED_ON: Final = re.compile(
-    rf"\b({constants.NO_CLUSTER_FITS}|{constants.NO_CLUSTER_SELECTED}|{constants.NO_CLUSTER_USABLE}): "
-)
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -360,7 +355,7 @@ def workload(raw: Obj) -> objects.Workload:
 
 
 def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
-    """Read one with what it asks of a cluster, since when it is nominated, and its place in a queue.
+    """Read one with what it asks of a cluster, and since when it is nominated.
 
     `with_references`: with the objects that its Pods name.
     """
@@ -372,39 +367,7 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
         job=spec,
         job_name=get_str(owner_of(raw), "name") if may_start else "",
         nominated_since=_nominated_since(raw),
-        waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
-        created=created_at(raw),
-        priority=get_int(raw, "spec", "priority") or 0,
-        requeued_at=_requeued_at(raw),
     )
-
-
-def _requeued_at(raw: Obj) -> datetime | None:
-    """Return the eviction that sent a Workload to the end of its queue (with Kueue's default settings)."""
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    evicted = (
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type, one.status) == ("Evicted", "True") and one.reason in _TO_THE_END
-    )
-    return next(evicted, None)
-
-
-def _waits_since(raw: Obj) -> datetime | None:
-    """Return since when a Workload waits: since it was created, evicted, or activated again.
-
-    An eviction because no cluster fits or can be used is not the end of a run: it has waited all the time.
-    """
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    times = [created_at(raw)] + [
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type == "Evicted" and not _WAITED_ON.search(one.message))
-        or (one.type, one.reason, one.status) == ("Requeued", "Reactivated", "True")
-    ]
-    return max(filter(None, times), default=None)
 
 
 def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:

@@ -190,15 +190,8 @@ class Workload:
     """Its wishes about the cluster; read only for our dispatcher."""
     job_name: str = ""
     """The name of its job; read only for our dispatcher, and while it waits or may be moved."""
-    waits_since: datetime | None = None
-    """Since when it waits for a cluster; read only of one that says how long it waits."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
-    created: datetime | None = None
-    """When it was created; read only for our dispatcher, as `priority`."""
-    priority: int = 0
-    requeued_at: datetime | None = None
-    """When it was evicted, if Kueue orders its queue by that; None: by when it was created."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)

@@ -104,7 +104,7 @@ class CapacityReport:
 
     @property
     def steps(self) -> object:
-        """What is worth a write when it differs: clusters, queues, nominal quota, and whole GPUs."""
+        """The part that is worth a write when it differs: clusters, queues, nominal quota, and whole GPUs."""
         return [
             (
                 cluster.name,

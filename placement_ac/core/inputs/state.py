@@ -106,7 +106,7 @@ def is_shared(name: str, cluster: str) -> bool:
     return name == cluster
 
 
-def ignore_plugin_problem(plugin: str, problem: str) -> None:
+def ignore_rule_problem(rule: str, problem: str) -> None:
     """Report the problem of a filter or score to nobody."""
 
 
@@ -161,12 +161,8 @@ class PlacementPolicy:
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     moves: MovePolicy | None = None
     """None: no job is moved."""
-    plugins: Mapping[str, Any] = field(default_factory=dict)
-    """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
-    report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
-    """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
-    give_up: bool = False
-    """Whether jobs are deactivated that have waited as long as they say themselves."""
+    report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
+    """Gets the name of a filter or score that fails, and what is wrong with it."""
     avoid_after_failure: float = 0.0
     """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
@@ -180,11 +176,6 @@ class PlacementPolicy:
     def compares_clusters(self) -> bool:
         """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
         return self.dispatcher or self.moves is not None
-
-    @property
-    def reads_jobs(self) -> bool:
-        """Whether the annotations of jobs matter."""
-        return self.compares_clusters or self.give_up
 
 
 class SinceKind(StrEnum):
@@ -230,7 +221,6 @@ class SinceKind(StrEnum):
     )  # uid of a movable job with which the next plan begins to compare, if they are many
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
-    GIVE_UP_TRIED = auto()  # uid of a Workload that was to be deactivated; which try, 0 or 1 in turn
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
     QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
@@ -299,6 +289,9 @@ class Checks:
     """Kueue's checks whose parameters name the MultiKueueConfig."""
     former: tuple[Check, ...] = ()
     """Ours that own objects of the Placement, but whose parameters are unusable now."""
+    moved: tuple[Check, ...] = ()
+    """Those, of whichever controller, that own the MultiKueueConfig and name another one now; only if no
+    check uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +409,10 @@ class Snapshot:
     objects: KueueObjects = KueueObjects()
     fleet: FleetState = FleetState()
     workloads: tuple[Workload, ...] = ()
-    """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    """Unfinished Workloads that carry one of the checks, ours or Kueue's.
+
+    Of checks that have moved, those that do not run where the MultiKueueConfig has them that is named now.
+    """
     capacity: CapacityInputs = field(default_factory=CapacityInputs)
     all_ages: Ages = field(default_factory=dict)
 
@@ -557,8 +553,6 @@ class Plan:
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota, each with what to correct in it: it is ignored."""
-    give_ups: tuple[tuple[Workload, str], ...] = ()
-    """Workloads that are deactivated by their own wish, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     capacities: tuple[WantedCapacity, ...] = ()

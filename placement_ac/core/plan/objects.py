@@ -45,8 +45,12 @@ class RetainedClusters:
 
 
 def owners_of(snapshot: Snapshot) -> dict[str, str]:
-    """Return the AdmissionChecks that use the config, uid → name: it lives as long as any of them."""
-    checks = (*snapshot.checks.ours, *snapshot.checks.multikueue, *snapshot.checks.former)
+    """Return the AdmissionChecks that use the config, uid → name: it lives as long as any of them.
+
+    If none does, those whose jobs still need it.
+    """
+    used_by = snapshot.checks
+    checks = (*used_by.ours, *used_by.multikueue, *used_by.former, *used_by.moved)
     return {check.meta.uid: check.meta.name for check in checks}
 
 

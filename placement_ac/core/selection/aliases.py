@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
+from placement_ac.core.kubeconfig.source import CredentialSource
 
 START_SECONDS: Final = 60.0
 """How long after a start no name leaves because another one is the same worker's."""
@@ -106,6 +108,25 @@ def other_name(snapshot: Snapshot, groups: Mapping[str, str], cluster: str, name
         if obj is not None and obj.active is not False and _are_seen_as_one(snapshot, cluster, other):
             return name
     return ""
+
+
+def is_known_as(snapshot: Snapshot, cluster: str, obj: KueueObject, others: Iterable[str]) -> bool:
+    """Whether an unlisted cluster is the same worker as any of `others`, by what it has shown last.
+
+    `obj`: its MultiKueueCluster. The credentials that this names may have gone.
+    """
+    kind, name = obj.source
+    last = snapshot.fleet.identities.get(
+        CredentialSource("ClusterProfile" if kind == "ClusterProfile" else "Secret", name)
+    )
+    keys = {*_keys(snapshot, cluster), *(last.uids if last else ())}
+    recorded = recorded_names(snapshot)
+    return any(
+        recorded.get(cluster) == other
+        or recorded.get(other) == cluster
+        or not keys.isdisjoint(_keys(snapshot, other))
+        for other in others
+    )
 
 
 def seen_names(snapshot: Snapshot, keepers: Mapping[str, str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.constants import EDIT_WINDOW_SECONDS, HELD
 from placement_ac.core.api.text import count_text, duration_text
 from placement_ac.core.inputs.state import EventIntent, PlacementPolicy, Since, SinceKind, Snapshot
+from placement_ac.core.selection.aliases import is_known_as
 from placement_ac.core.selection.selection import ListableCluster, Selection, maintenance_of
 
 FEW: Final = 4
@@ -139,19 +140,22 @@ def _any_goes(snapshot: Snapshot, selection: Selection, listed: Mapping[str, str
 def _held(
     snapshot: Snapshot, selection: Selection, listed: Mapping[str, str], lost: Iterable[str]
 ) -> tuple[ListableCluster, ...]:
-    """Return the entries of lost clusters that would not be listed, if they have a MultiKueueCluster."""
+    """Return the entries of lost clusters that would not be listed, and can be."""
     waiting = {entry.cluster for entry in selection.listable}
-    names = {name: _name_to_hold(snapshot, name, listed) for name in lost if name not in waiting}
-    return tuple(ListableCluster(cluster, name, None) for cluster, name in names.items() if name)
+    held = [ListableCluster(name, listed[name], None) for name in lost if name in listed.keys() - waiting]
+    others = [*listed, *waiting]
+    for cluster in lost:
+        if cluster not in others and (name := _name_to_come_back(snapshot, cluster, others)):
+            held.append(ListableCluster(cluster, name, None))
+            others.append(cluster)
+    return tuple(held)
 
 
-def _name_to_hold(snapshot: Snapshot, cluster: str, listed: Mapping[str, str]) -> str:
-    """Return the name of the cluster's MultiKueueCluster; "": it is not listed and has none of ours."""
-    if cluster in listed:
-        return listed[cluster]
+def _name_to_come_back(snapshot: Snapshot, cluster: str, others: Iterable[str]) -> str:
+    """Return the name of an unlisted cluster's MultiKueueCluster; "": it has none, or is one of `others`."""
     name = snapshot.hub.multikueue_cluster_name(snapshot.name, cluster)
     obj = snapshot.objects.clusters.get(name)
-    if obj is None or not obj.ours or obj.meta.deleting:
+    if obj is None or not obj.ours or obj.meta.deleting or is_known_as(snapshot, cluster, obj, others):
         return ""
     return name if obj.placement in ("", snapshot.name) and obj.cluster in ("", cluster) else ""
 

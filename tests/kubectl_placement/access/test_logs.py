@@ -149,7 +149,9 @@ def test_a_job_of_that_name_that_is_not_the_hubs_is_not_shown(stage: JobStage) -
     stage.job()
     path = "/apis/batch/v1/namespaces/default/jobs/train"
     hub = stage.fleet.hubs["a"]
-    Client(hub).patch(path, {"metadata": {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-other"}}})
+    Client(hub).patch(
+        path, {"metadata": {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "job-other"}}}
+    )
     done = stage.run("logs", "train")
     assert done.exit_code == 1
     assert "rename or delete Job default/train there, or the hub's" in done.stderr
@@ -185,7 +187,7 @@ def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
         "kubectl_placement.hub.kinds",
         "placement_ac.config.settings",
         "placement_ac.core.api.schemas",
-        "placement_ac.core.dispatch.plugins",
+        "placement_ac.core.dispatch.guard",
     }
     code = f"""
 import sys

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from placement_ac.core.api.constants import LEASE
+from placement_ac.core.api.constants import ANNOTATION_RECONCILED, LEASE
 from placement_lab.hub import Hub
 from tests.support import commands
 from tests.support.driver import NS, Controllers, Driver, eventually
@@ -49,9 +49,10 @@ def test_without_a_controller_it_can_be_left_out(run: Check) -> None:
     )
 
 
-def test_a_lease_that_is_not_renewed(admin: Driver, run: Check) -> None:
+def test_a_controller_that_has_died(admin: Driver, run: Check) -> None:
     spec = {"holderIdentity": "me", "renewTime": "2026-01-01T00:00:00.000000Z", "leaseDurationSeconds": 15}
-    admin.ask("POST", LEASES, {"metadata": {"name": "placement-ac"}, "spec": spec})
+    metadata = {"name": "placement-ac", "annotations": {ANNOTATION_RECONCILED: "true"}}
+    admin.ask("POST", LEASES, {"metadata": metadata, "spec": spec})
     (line,) = failed(run("check"))
     assert line.endswith(f": me holds Lease {NS}/placement-ac and does not renew it")
 

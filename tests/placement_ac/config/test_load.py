@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.cli.run import shown
-from placement_ac.config.load import flag_name, load
+from placement_ac.config.load import PREFIX, REMOVED, flag_name, load
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import BadSettings
 from tests.support import commands
@@ -91,6 +91,22 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
     with pytest.raises(BadSettings) as refused:
         from_file(path, text)
     assert str(refused.value) == f"{path}: {problem}"
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_setting_that_was_removed_is_refused_with_what_to_do(path: Path, name: str, command: str) -> None:
+    assert name not in Settings.model_fields
+    flag, variable = flag_name(name), f"{PREFIX}{name.upper()}"
+    path.write_text(f"{flag}: x\n", "utf-8")
+    for where, run in (
+        (f"--{flag}", commands.run(command, f"--{flag}=x")),
+        (f"--{flag}", commands.run(command, f"--{flag}")),
+        (variable, commands.run(command, env={variable: "x"})),
+        (f"{path}:1: {flag}", commands.run(command, f"--config={path}")),
+    ):
+        problem = f"{where}: there is no such setting any more; {REMOVED[name]}"
+        assert (run.exit_code, problem in " ".join(run.output.split())) == (2, True), run.output
 
 
 @pytest.mark.parametrize(

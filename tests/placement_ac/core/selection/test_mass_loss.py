@@ -1,19 +1,24 @@
 """The guard against mass loss: what only OCM or vanished credentials take away is held for a while."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, PER_PLACEMENT, SHARED
+from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, CLAIM_ID, PER_PLACEMENT, SHARED
+from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.inputs.state import HubFacts, PlacementPolicy, Plan, Since, SinceKind
+from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     NOW,
     Raw,
     check,
     decision,
     foreign_cluster,
+    inputs,
     listed_in,
     managed_clusters,
     multikueue_check,
@@ -317,3 +322,28 @@ def test_a_cluster_comes_back_with_its_multikueuecluster(
     )
     assert listed_in(answer) == tuple(names)
     assert answer.verdicts["check"].reason == "Active"
+
+
+@pytest.mark.parametrize("keys", ["abcd", "bcd"], ids=["with credentials", "without"])
+@pytest.mark.parametrize("shown", ["claim", "uid"])
+def test_a_second_name_of_a_listed_worker_does_not_come_back(shown: str, keys: str) -> None:
+    """a and d are one worker: Kueue would delete jobs' copies by the name that it did not record."""
+    fleet = managed_clusters(*"abcd")
+    if shown == "claim":
+        for cluster in (fleet[0], fleet[3]):
+            cluster["status"] = {"clusterClaims": [{"name": CLAIM_ID, "value": "one"}]}
+    seen = inputs(
+        [check(), multikueue_check(), placement(), decision("d"), *secrets(*keys), *fleet],
+        [our_config("p-b", "p-c", "p-d"), *(our_cluster(name) for name in "abcd")],
+        policy=HELD,
+        ages={BEFORE: 9.0},
+    )
+    if shown == "uid":
+        source = seen.credentials.usable("d")
+        assert source
+        one = WorkerIdentity(source.version, NOW, namespace="its uid")
+        identities = {source: one, CredentialSource("Secret", "multikueue-a"): one}
+        seen = replace(seen, fleet=replace(seen.fleet, identities=identities))
+    answer = plan(seen)
+    assert "3 of 4 clusters would go at once" in answer.verdicts["check"].message
+    assert listed_in(answer) == ("p-b", "p-c", "p-d")
