@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from click.testing import CliRunner
 from kubectl_placement.cli.doctor import command as doctor
 from kubectl_placement.doctor.worker_rules import READS
 from placement_ac.config.settings import Settings
+from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.inputs.rights import parse_release, policy_rules
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.login import Login
+from placement_ac.workers.identity import IdentityReader
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
@@ -170,11 +174,18 @@ def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "reorder_margin": 0,
             "leader_elect_retry_period": 0.2,
         }
+        patched = opened.enter_context(pytest.MonkeyPatch.context())
+        patched.setattr(IdentityReader, "read", plays_another_one)
         controller = ControllerThread(
             Settings(kubeconfig=stage.homes[hub], **settings, **settings_of(*PATCHES))
         )
         opened.enter_context(controller)
         yield stage
+
+
+async def plays_another_one(_: IdentityReader, source: CredentialSource, now: datetime) -> WorkerIdentity:
+    """The identity of a worker for each Secret: here one server is all clusters."""
+    return WorkerIdentity(source.version, now, namespace=source.name)
 
 
 def prepare(there: Stage) -> None:

@@ -30,9 +30,8 @@ def identifying(
     **shown: Any,
 ) -> Snapshot:
     policy = replace(AT_ONCE, identify=True)
-    return shows(
-        decided_inputs(selected, *objects, listed=listed, ages=ages, policy=policy, off=off), **shown
-    )
+    seen = decided_inputs(selected, *objects, listed=listed, ages=ages, policy=policy, off=off)
+    return shows(seen, **shown)
 
 
 def waited(seconds: float, cluster: str = "b") -> Mapping[Since, float]:
