@@ -105,6 +105,8 @@ def _seconds_until_asked(snapshot: Snapshot, cluster: str, name: str) -> float:
         return 0.0
     if not known.problem or obj is None or not obj.active:
         return inf
+    if obj.active_since and obj.active_since > known.asked_at:
+        return 0.0
     return UNANSWERED_SECONDS - _age(snapshot, known)
 
 

@@ -119,3 +119,12 @@ def test_workers_that_nothing_tells_apart_are_asked_again_while_jobs_are_evicted
     seen = identifying(evicted, selected="ab", listed="ab", **both)
     ask = select_targets(seen).identity.ask
     assert sorted(source.name.removeprefix("multikueue-") for source in ask) == list(asked)
+
+
+def test_a_worker_that_could_not_be_asked_is_asked_as_soon_as_kueue_is_connected() -> None:
+    seen = identifying(selected="ab", listed="ab", a="1", b=PROBLEM | {"age": 5.0})
+    for seconds, asked in ((6.0, 0), (4.0, 1)):
+        since = NOW - timedelta(seconds=seconds)
+        clusters = {name: replace(obj, active_since=since) for name, obj in seen.objects.clusters.items()}
+        connected = replace(seen, objects=replace(seen.objects, clusters=clusters))
+        assert len(select_targets(connected).identity.ask) == asked
