@@ -1,5 +1,5 @@
 """
-Rules for Kueue's connections to the workers: their credentials, the expiry of these, and their number.
+Rules for Kueue's connections to the workers: their credentials, and the expiry of these.
 
 Pure. No text quotes a kubeconfig.
 """
@@ -12,7 +12,6 @@ from kubectl_placement.doctor.commands import copy_crds, put_secret
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.kueue import CLUSTER_PROFILE_GATE
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
-from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.status.kueue_failures import missing_kind
 from kubectl_placement.status.queues import inactive_reason
 from placement_ac.core.api.constants import (
@@ -23,12 +22,10 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CONFIG,
     PERMISSION,
     SECRET,
-    SHARED,
 )
 from placement_ac.core.api.decode import active_of, kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
-from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.plan.event_intents import expiry_warnings
 from placement_ac.core.selection.selection import maintenance_of
@@ -100,6 +97,8 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
         for cluster, why in selection.left_out.items():
             if maintenance_of(setup.view.snapshot(placement), cluster):
                 continue  # an admin has said so
+            if cluster in selection.second_names:
+                continue  # `worker-names` has it
             if why == setup.view.cache.setups.state(cluster).problem:
                 continue  # `worker-setup` has it
             yield (warn if selection.listable else fail)(
@@ -160,49 +159,4 @@ def _reconnect(setup: HubSetup, obj: KueueObject, active: Condition) -> str:
             return f"kubectl describe multikueuecluster {obj.meta.name}"
 
 
-@hub_rule(
-    "shared-connections",
-    "Kueue keeps one connection to each worker: no two MultiKueueClusters have the same Secret, the same"
-    " ClusterProfile, or kubeconfigs with the same server and user",
-    "kubectl set env -n CONTROLLER deployment/NAME PLACEMENT_AC_CLUSTER_NAMES='{cluster}'",
-    MULTIKUEUE_CLUSTER,
-)
-def shared_connections(setup: HubSetup) -> Iterator[Finding]:
-    objects = [
-        cluster_object for cluster_object in setup.view.cluster_objects.values() if cluster_object.source[1]
-    ]
-    workers = _by_worker(setup, objects)
-    kept = count_text(len(objects), "connection")
-    connections = f"Kueue keeps {kept} for {count_text(len(workers), 'worker')}"
-    if len(objects) == len(workers):
-        yield ok(connections)
-    elif len({obj.cluster or obj.meta.name for obj in objects}) == len(objects):
-        double = next(names for names in workers.values() if len(names) > 1)
-        yield warn(
-            f"give MultiKueueClusters {joined(double)} credentials for different workers, or keep one: "
-            f"they lead to one worker with the same user, and {connections}",
-            f"kubectl get multikueueclusters {shlex.join(double)} -o yaml",
-        )
-    elif setup.settings.cluster_names == SHARED:
-        yield ok(f"{connections}, until those of other names have gone")
-    else:
-        yield warn(
-            f"set cluster-names to {SHARED}: {connections}, one for each Placement and cluster",
-            setup.set_setting("cluster_names", SHARED),
-        )
-
-
-def _by_worker(setup: HubSetup, objects: list[KueueObject]) -> Mapping[tuple[str, ...], list[str]]:
-    """Return the names of the MultiKueueClusters, together if they surely have the same server and user."""
-    secrets = {name for kind, name in (obj.source for obj in objects) if kind == SECRET.kind}
-    namespace = setup.kueue_namespace
-    access = {
-        (SECRET.kind, name): server_and_user(setup.dump.find(SECRET, name, namespace)) for name in secrets
-    }
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for obj in objects:
-        groups.setdefault(access.get(obj.source) or obj.source, []).append(obj.meta.name)
-    return groups
-
-
-RULES: Final = (credentials, credential_expiry, connections, shared_connections)
+RULES: Final = (credentials, credential_expiry, connections)

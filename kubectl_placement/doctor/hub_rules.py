@@ -30,6 +30,7 @@ from kubectl_placement.doctor import (
     score_reports,
     stored_versions,
     waiting_grace,
+    worker_names,
     worker_setup,
 )
 from kubectl_placement.doctor.finding import Finding, ok
@@ -58,6 +59,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *score_reports.RULES,
     *placement_scores.RULES,
     *connections.RULES,
+    *worker_names.RULES,
     *waiting_grace.RULES,
     *finished_jobs.RULES,
     *moves.RULES,

@@ -26,6 +26,7 @@ from placement_ac.core.decisions.source import RankedBy
 from placement_ac.core.inputs.state import Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import cluster_name_conflict
+from placement_ac.core.selection.aliases import seen_names
 from placement_ac.core.selection.selection import maintenance_of, name_problem
 
 _VERDICT_KINDS: Final = (PLACEMENT, SOURCE.kind, MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER)
@@ -101,7 +102,11 @@ def _usability_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainSt
         return
     if left_out or has_credentials:  # else it is beyond those that get credentials
         yield _credential_step(case, row, "" if has_credentials else left_out)
-    if left_out and has_credentials:  # the probe alone objects then
+    if keeper := case.targets.selection.second_names.get(row.name):
+        is_recorded = bool(seen_names(case.snapshot, {row.name: keeper}))  # claims alone need no record
+        source = f"MultiKueueConfig {case.name}" if is_recorded else f"ManagedCluster {row.name}"
+        yield StepName.IDENTITY.failed(left_out, source)
+    elif left_out and has_credentials:  # the probe alone objects then
         message = f"{left_out}; only the controller knows the result of its probe"
         yield StepName.FITNESS.unknown(message, "setting credentials-probe")
     if not left_out:

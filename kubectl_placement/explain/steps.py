@@ -56,6 +56,7 @@ class StepName(StrEnum):
     NAME = "Name"
     MAINTENANCE = "Maintenance"
     CREDENTIAL = "Credential"
+    IDENTITY = "Identity"
     FITNESS = "Fitness"
     SLOT = "Slot"
     GUARD = "Guard"

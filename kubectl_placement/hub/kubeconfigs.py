@@ -1,5 +1,5 @@
 """
-The server and the user that a Secret's kubeconfig names, to tell which Secrets lead to the same worker.
+Where the kubeconfig of a Secret leads, to tell which Secrets lead to the same worker.
 
 Pure.
 """
@@ -19,12 +19,26 @@ def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
 
     None: it cannot be read, or only Kueue can use it, and more may tell it apart (a file of its Pod).
     """
+    if (access := _access(secret)) is None:
+        return None
+    user = (access.token, access.certificate, *chain.from_iterable(access.impersonation))
+    return access.server, access.server_name, access.proxy, *user
+
+
+def endpoint_of(secret: Object | None) -> tuple[str, ...] | None:
+    """Return a value that two kubeconfigs with the same server, TLS name, proxy and CA share; None as above.
+
+    Many clusters may stand behind one such endpoint (Teleport), told apart by the client's certificate alone.
+    """
+    if (access := _access(secret)) is None:
+        return None
+    return (access.server, access.server_name, access.proxy, access.authority)
+
+
+def _access(secret: Object | None) -> ClusterAccess | None:
     try:
         content = base64.b64decode(get_str(secret, "data", KUBECONFIG_KEY), validate=True)
     except ValueError:
         return None
     access = read_kubeconfig(content)
-    if not isinstance(access, ClusterAccess):
-        return None
-    user = (access.token, access.certificate, *chain.from_iterable(access.impersonation))
-    return access.server, access.server_name, access.proxy, *user
+    return access if isinstance(access, ClusterAccess) else None

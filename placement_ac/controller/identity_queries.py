@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from cachetools import LRUCache
-
 from placement_ac.core.inputs.identity import Identities, WorkerIdentity
 from placement_ac.core.inputs.state import Key
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -37,7 +35,8 @@ class IdentityQueries:
         self._read = read
         self._clock = clock
         self._add_after = add_after
-        self._answers: LRUCache[CredentialSource, WorkerIdentity] = LRUCache(MAX_REMEMBERED)
+        self._answers: dict[CredentialSource, WorkerIdentity] = {}
+        """The oldest first."""
         self._asking: dict[CredentialSource, tuple[asyncio.Task[None], set[Key]]] = {}
 
     @property
@@ -67,7 +66,10 @@ class IdentityQueries:
 
     async def _query(self, source: CredentialSource, read: ReadIdentity) -> None:
         answer = await read(source, self._clock())
+        self._answers.pop(source, None)
         self._answers[source] = answer
+        if len(self._answers) > MAX_REMEMBERED:
+            del self._answers[next(iter(self._answers))]
         _, keys = self._asking.pop(source, (None, set[Key]()))
         waiting = set[Key]().union(*[others for _, others in self._asking.values()])
         for key in keys:

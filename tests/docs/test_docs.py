@@ -136,6 +136,7 @@ def test_names_labels_and_annotations() -> None:
         constants.LABEL_CLUSTER,
         f'{constants.ANNOTATION_ADOPT}: "true"',
         constants.ANNOTATION_DRAINING,
+        constants.ANNOTATION_SECOND_NAMES,
         constants.ANNOTATION_PLACEMENT,
         constants.ANNOTATION_PLACEMENT_NAMESPACE,
         constants.ANNOTATION_UNLIST,

@@ -450,3 +450,14 @@ def test_the_expiry_of_a_secret_is_shown() -> None:
     ending = secret("multikueue-a", kubeconfig(jwt(hours=24)))
     found = only(view(check(), placement(selected=1), decision("a"), ending))
     assert found.clusters[0].credential == Credential("Secret", "multikueue-a", NOW + timedelta(days=1))
+
+
+def test_a_second_name_of_a_worker_is_left_out_as_the_annotation_records_it() -> None:
+    config, *rest = our_objects("a")
+    config["metadata"]["annotations"] = {constants.ANNOTATION_SECOND_NAMES: "b=a"}
+    hub = [check(), placement(), decision("a", "b"), *secrets("a", "b"), config, *rest]
+    rows = {row.name: row for row in only(view(*hub)).clusters}
+    assert (rows["a"].state, rows["b"].state) == ("listed", "unusable")
+    assert rows["b"].why.startswith(
+        "remove ManagedCluster b, or do not select it: it leads to the same worker as a"
+    )

@@ -65,6 +65,9 @@ AWAY = {
     "reason": "Lost",
     "message": "no lease",
 }
+SAME_CLAIM = {"clusterClaims": [{"name": "id.k8s.io", "value": "x"}]}
+SINCE = {"a": "2026-01-01T00:00:00Z", "c": "2026-01-02T00:00:00Z"}
+SAME_WORKER = "remove ManagedCluster c, or do not select it: it leads to the same worker as a, which stays"
 GROUPS = {"decisionGroups": [{"groupName": "first", "groupClusterSelector": {}}]}
 
 
@@ -336,6 +339,23 @@ CONTROLLERS_STEPS = {
         ),
         "no Secret in the dump": Situation(
             HUB, "unknown: whether it has credentials is unknown: the dump holds no secrets"
+        ),
+    },
+    StepName.IDENTITY: {
+        "the same claim as an older cluster": Situation(
+            [
+                *(a_set(), binding(), placement(), check(), decision("a", "c"), *secrets("a", "c")),
+                *(cluster(name, status=SAME_CLAIM, creationTimestamp=SINCE[name]) for name in "ac"),
+            ],
+            f"failed: {SAME_WORKER} (both ManagedClusters have the same claim id.k8s.io)",
+        ),
+        "as the controller has recorded": Situation(
+            [
+                *(a_set(), binding(), placement(), check(), decision("a", "c"), *secrets("a", "c")),
+                *(cluster("a"), cluster("c"), our_cluster("a")),
+                our_config("p-a", annotations={constants.ANNOTATION_SECOND_NAMES: "c=a"}),
+            ],
+            f"failed: {SAME_WORKER} (both kubeconfigs show the same objects, by uid)",
         ),
     },
     StepName.SLOT: {

@@ -4,9 +4,8 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -15,9 +14,11 @@ from click.testing import CliRunner
 from kubectl_placement.cli.doctor import command as doctor
 from kubectl_placement.doctor.worker_rules import READS
 from placement_ac.config.settings import Settings
-from placement_ac.controller import build
+from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.inputs.rights import parse_release, policy_rules
+from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.login import Login
+from placement_ac.workers.identity import IdentityReader
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
@@ -26,7 +27,7 @@ from placement_lab.standins.ocm import Scheduler
 from placement_lab.standins.runner import StandIns
 from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
-from tests.support.crds import all_strict_crds
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, PROFILES, Driver, Object, eventually
 from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
@@ -107,7 +108,7 @@ class Stage:
         assert done.exit_code in (0, 2), done.output
         wrong: dict[str, list[Object]] = {}
         for finding in json.loads(done.stdout)["findings"]:
-            if finding["level"] != "OK" and finding["check"] != "shared-connections":
+            if finding["level"] != "OK" and finding["check"] != "worker-names":
                 wrong.setdefault(finding["check"], []).append(finding)
         return wrong
 
@@ -143,24 +144,10 @@ class Stage:
         eventually(lambda: self.active("clusterqueues", f"cluster-queue-{name}"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_worker_is_three() -> Iterator[None]:
-    """One worker stands for all clusters here: the controller must not tell that they are the same one."""
-
-    def without_identity(policy: Any, **changes: Any) -> Any:
-        return replace(policy, **{key: value for key, value in changes.items() if key != "identify"})
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "replace", without_identity)
-        yield
-
-
 @pytest.fixture(scope="module")
-def there(
-    one_worker_is_three: None, a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stage]:
+def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("hub")
-    crds = all_strict_crds()
+    crds = strict_crds()
     with ExitStack() as opened:
         hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         stage = Stage(hub, worker, folder)
@@ -187,11 +174,18 @@ def there(
             "reorder_margin": 0,
             "leader_elect_retry_period": 0.2,
         }
+        patched = opened.enter_context(pytest.MonkeyPatch.context())
+        patched.setattr(IdentityReader, "read", plays_another_one)
         controller = ControllerThread(
             Settings(kubeconfig=stage.homes[hub], **settings, **settings_of(*PATCHES))
         )
         opened.enter_context(controller)
         yield stage
+
+
+async def plays_another_one(_: IdentityReader, source: CredentialSource, now: datetime) -> WorkerIdentity:
+    """The identity of a worker for each Secret: here one server is all clusters."""
+    return WorkerIdentity(source.version, now, namespace=source.name)
 
 
 def prepare(there: Stage) -> None:

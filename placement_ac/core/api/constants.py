@@ -303,7 +303,8 @@ APPLY_FAILED: Final = "ApplyFailed"
 REASONS: Final = {
     ACTIVE: "all selected clusters are listed",
     SOME_CLUSTERS_UNUSABLE: (
-        "some clusters are left out: no usable credentials, in maintenance, or beyond Kueue's limit"
+        "some clusters are left out: no usable credentials, in maintenance, another one is the same worker, "
+        "or beyond Kueue's limit"
     ),
     BAD_PARAMETERS: "the check's parameters are missing, name no OCM Placement, or another namespace",
     PLACEMENT_NOT_FOUND: "the Placement does not exist in the watched namespaces",

@@ -24,7 +24,7 @@ TOGETHER_SECONDS: Final = 2.0
 COPIES_SECONDS: Final = 10.0
 """How old the answer of a cluster that comes may be, if only copies tell which worker it is."""
 UNANSWERED_SECONDS: Final = 60.0
-"""How often a worker is asked that could not be asked."""
+"""How often a worker is asked that could not be asked, though Kueue is connected to it."""
 EVICTED_SECONDS: Final = 60.0
 """How long after an eviction workers of unknown identity are asked again: a job that starts on one worker by
 two names is evicted again and again."""
@@ -44,16 +44,19 @@ class IdentityQuestions(NamedTuple):
 
 
 def identity_questions(
-    snapshot: Snapshot, listed: Iterable[str], new: Sequence[str], second: Iterable[str]
+    snapshot: Snapshot, listed: Mapping[str, str], new: Sequence[str], second: Iterable[str]
 ) -> IdentityQuestions:
-    """Return whom to ask: of the `listed` clusters, `new` ones that are to be listed, and `second` names."""
+    """Return whom to ask: of the `listed` clusters, `new` ones that are to be listed, and `second` names.
+
+    `listed`: cluster → its MultiKueueCluster.
+    """
     in_list = list(listed)
     if not snapshot.policy.identify or len({*in_list, *new}) < 2:
         return IdentityQuestions()
     ask: dict[CredentialSource, None] = {}
     waits: list[float] = []
     for cluster in dict.fromkeys((*in_list, *new, *second)):
-        left = _seconds_until_asked(snapshot, identity_of(snapshot, cluster))
+        left = _seconds_until_asked(snapshot, cluster, listed.get(cluster, ""))
         if left <= 0:
             ask |= _credentials(snapshot, cluster)
         elif left < inf:
@@ -92,11 +95,19 @@ def _age(snapshot: Snapshot, known: WorkerIdentity) -> float:
     return (snapshot.now - known.asked_at).total_seconds()
 
 
-def _seconds_until_asked(snapshot: Snapshot, known: WorkerIdentity | None) -> float:
-    """Return in how many seconds a worker is due anyway: one that has answered is not asked again."""
+def _seconds_until_asked(snapshot: Snapshot, cluster: str, name: str) -> float:
+    """Return in how many seconds a worker is due anyway: one that has answered is not asked again.
+
+    Nor is one to which Kueue is not connected: nothing happens there by that name.
+    """
+    known, obj = identity_of(snapshot, cluster), snapshot.objects.clusters.get(name)
     if known is None:
         return 0.0
-    return UNANSWERED_SECONDS - _age(snapshot, known) if known.problem else inf
+    if not known.problem or obj is None or not obj.active:
+        return inf
+    if obj.active_since and obj.active_since > known.asked_at:
+        return 0.0
+    return UNANSWERED_SECONDS - _age(snapshot, known)
 
 
 def _still_to_ask(snapshot: Snapshot, cluster: str, listed: Iterable[str]) -> list[str]:

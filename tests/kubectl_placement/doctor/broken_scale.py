@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
     DEPLOYED,
+    FAIL,
     WARN,
     Break,
     How,
     Objects,
     both,
     image,
+    put,
     worker,
 )
 from tests.support import healthy
@@ -37,6 +39,20 @@ def same_kubeconfig(objects: Objects) -> None:
     """Give cluster3 the kubeconfig of cluster2."""
     one, other = SECRETS
     objects[other]["data"] = copy.deepcopy(objects[one]["data"])
+
+
+CONFIG: Final = ("MultiKueueConfig", "", "placement-demo1")
+SAME_WORKER: Final = "of Placement placement-demo1 are the same worker"
+REMOVE: Final = (
+    "remove ManagedCluster cluster3, or do not select it: it leads to the same worker as cluster2, which"
+    " stays (both ManagedClusters have the same claim id.k8s.io)"
+)
+
+
+def claim(cluster: str, value: str) -> How:
+    """Return what gives a ManagedCluster that claim."""
+    claims = [{"name": "id.k8s.io", "value": value}]
+    return put(("ManagedCluster", "", cluster), "status", "clusterClaims", claims)
 
 
 def placed_jobs(number: int, seconds: float, name: str = "job") -> How:
@@ -108,7 +124,7 @@ SCALE: Final = (
     Break(
         "several MultiKueueClusters have the same credentials",
         both(shared_worker("placement-b", "cluster1"), shared_worker("placement-b", "cluster2")),
-        "shared-connections",
+        "worker-names",
         WARN,
         "set cluster-names to {cluster}: Kueue keeps 5 connections for 3 workers, "
         "one for each Placement and cluster",
@@ -117,12 +133,33 @@ SCALE: Final = (
     Break(
         "two clusters have the same kubeconfig",
         same_kubeconfig,
-        "shared-connections",
+        "worker-names",
         WARN,
-        "give MultiKueueClusters placement-demo1-cluster2, placement-demo1-cluster3 credentials for "
-        "different workers, or keep one: they lead to one worker with the same user, and "
-        "Kueue keeps 3 connections for 2 workers",
-        "kubectl get multikueueclusters placement-demo1-cluster2 placement-demo1-cluster3 -o yaml",
+        "if clusters cluster2, cluster3 of Placement placement-demo1 are one cluster, keep one of the names: "
+        "their kubeconfigs have the same server, TLS name, proxy and CA, and Kueue deletes jobs by a second "
+        "name of the same worker",
+        "kubectl get managedclusters cluster2 cluster3 --show-labels",
+    ),
+    Break(
+        "two clusters have the same claim, and both are listed",
+        both(same_kubeconfig, claim("cluster2", "x"), claim("cluster3", "x")),
+        "worker-names",
+        FAIL,
+        f"clusters cluster3 and cluster2 {SAME_WORKER}; both are listed, and Kueue deletes jobs there: "
+        f"{REMOVE}",
+        "kubectl get managedclusters cluster3 cluster2 --show-labels",
+    ),
+    Break(
+        "two clusters have the same claim, and one is left out",
+        both(
+            claim("cluster2", "x"),
+            claim("cluster3", "x"),
+            put(CONFIG, "spec", "clusters", ["placement-demo1-cluster1", "placement-demo1-cluster2"]),
+        ),
+        "worker-names",
+        WARN,
+        f"clusters cluster3 and cluster2 {SAME_WORKER}; it is left out: {REMOVE}",
+        "kubectl get managedclusters cluster3 cluster2 --show-labels",
     ),
     Break(
         "Kueue takes longer to place a job than a third of the grace",

@@ -24,6 +24,7 @@ from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
     SECRETS,
     TTL_GATE,
+    claim,
     placed_jobs,
     shared_worker,
     short_lived_jobs,
@@ -417,12 +418,12 @@ def test_two_thousand_connections_are_counted() -> None:
     many = [shared_worker(f"placement-{number}", name) for number in range(999) for name in clusters]
     figures = "Kueue keeps 2,001 connections for 3 workers, one for each Placement and cluster"
     message = f"set cluster-names to {{cluster}}: {figures}"
-    assert finding("shared-connections", *many) == (Level.WARN, message)
+    assert finding("worker-names", *many) == (Level.WARN, message)
 
 
 def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
     naming = setting("CLUSTER_NAMES", "{cluster}")
-    assert finding("shared-connections", naming, shared_worker("placement-b", "cluster2")) == (
+    assert finding("worker-names", naming, shared_worker("placement-b", "cluster2")) == (
         Level.OK,
         "Kueue keeps 4 connections for 3 workers, until those of other names have gone",
     )
@@ -430,7 +431,7 @@ def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
 
 def test_a_kubeconfig_that_cannot_be_read_leads_to_a_worker_of_its_own() -> None:
     junk = put(("Secret", healthy.NS, "multikueue-cluster3"), "data", {"kubeconfig": "%"})
-    assert finding("shared-connections", junk)[0] is Level.OK
+    assert finding("worker-names", junk)[0] is Level.OK
 
 
 TOKEN: dict[str, Any] = {"token": "t"}
@@ -461,14 +462,16 @@ def test_credentials_for_the_hub_make_it_its_own_worker(server: str, level: Leve
             [TOKEN, TOKEN], [{"tls-server-name": "a"}, {"tls-server-name": "b"}], Level.OK, id="server name"
         ),
         pytest.param([TOKEN, TOKEN], [{"tls-server-name": "a"}, {}], Level.OK, id="one has a server name"),
-        pytest.param([TOKEN, {"token": "u"}], [{}, {}], Level.OK, id="token"),
-        pytest.param([TOKEN | {"as": "a"}, TOKEN | {"as": "b"}], [{}, {}], Level.OK, id="impersonation"),
+        pytest.param([TOKEN, {"token": "u"}], [{}, {}], Level.WARN, id="another token"),
+        pytest.param([TOKEN | {"as": "a"}, TOKEN | {"as": "b"}], [{}, {}], Level.WARN, id="impersonation"),
+        pytest.param([TOKEN, TOKEN], [{}, {"server": "https://worker.example:6443/b"}], Level.OK, id="path"),
+        pytest.param([TOKEN, TOKEN], [{}, {"proxy-url": "http://proxy.example"}], Level.OK, id="proxy"),
         pytest.param(
             [CERTIFICATE, CERTIFICATE | {"client-certificate": "/b.crt"}], [{}, {}], Level.OK, id="files"
         ),
     ],
 )
-def test_only_the_same_server_and_user_are_certainly_one_worker(
+def test_only_the_same_server_name_proxy_and_authority_may_be_one_worker(
     users: list[dict[str, Any]], clusters: list[dict[str, Any]], level: Level
 ) -> None:
     hows = []
@@ -476,7 +479,9 @@ def test_only_the_same_server_and_user_are_certainly_one_worker(
         content = one_context({"server": "https://worker.example:6443"} | cluster, user)
         encoded = base64.b64encode(json.dumps(content).encode()).decode()
         hows.append(put(name, "data", {"kubeconfig": encoded}))
-    assert finding("shared-connections", *hows)[0] is level
+    assert finding("worker-names", *hows)[0] is level
+    told_apart = [claim("cluster2", "x"), claim("cluster3", "y")]
+    assert finding("worker-names", *hows, *told_apart)[0] is (level if users[0] == users[1] else Level.OK)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,16 @@ PROBLEM = {"problem": "the worker cannot be reached"}
 
 
 def identifying(
-    *objects: Raw, selected: str, listed: str, ages: Mapping[Since, float] | None = None, **shown: Any
+    *objects: Raw,
+    selected: str,
+    listed: str,
+    ages: Mapping[Since, float] | None = None,
+    off: str = "",
+    **shown: Any,
 ) -> Snapshot:
     policy = replace(AT_ONCE, identify=True)
-    return shows(decided_inputs(selected, *objects, listed=listed, ages=ages, policy=policy), **shown)
+    seen = decided_inputs(selected, *objects, listed=listed, ages=ages, policy=policy, off=off)
+    return shows(seen, **shown)
 
 
 def waited(seconds: float, cluster: str = "b") -> Mapping[Since, float]:
@@ -40,6 +46,8 @@ class Case(NamedTuple):
     selected: str = "ab"
     listed: str = "a"
     ages: Mapping[Since, float] | None = None
+    off: str = ""
+    """Those to which Kueue is not connected."""
     shown: Mapping[str, Any] = {}
 
 
@@ -54,8 +62,14 @@ CASES = {
     "it never answers": Case("ab", "ab", ages=waited(10.0)),
     "others wait for its answer": Case("b", "a", "abc", shown={"a": "1", "c": "3"}),
     "others do not wait for long": Case("b", "ac", "abc", ages=waited(2.0), shown={"a": "1", "c": "3"}),
-    "it cannot be asked": Case("", "ab", shown={"a": "1", "b": PROBLEM | {"age": 59.0}}),
-    "and is asked again": Case("b", "ab", shown={"a": "1", "b": PROBLEM | {"age": 60.0}}),
+    "it cannot be asked": Case("", "ab", shown={"a": "1", "b": PROBLEM | {"age": 60.0}}),
+    "one that could not be asked": Case(
+        "", "ab", listed="ab", shown={"a": "1", "b": PROBLEM | {"age": 59.0}}
+    ),
+    "is asked again": Case("b", "ab", listed="ab", shown={"a": "1", "b": PROBLEM | {"age": 60.0}}),
+    "while Kueue is connected": Case(
+        "", "ab", listed="ab", off="b", shown={"a": "1", "b": PROBLEM | {"age": 60.0}}
+    ),
     "by their ClusterQueues": Case("", "ab", shown={"a": QUEUES | {"age": 700.0}, "b": OTHER_QUEUES}),
     "if they were asked at about the same time": Case(
         "a", "a", shown={"a": QUEUES | {"age": 701.0}, "b": OTHER_QUEUES}
@@ -72,7 +86,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_cluster_is_listed_when_it_is_known_which_worker_it_is(case: Case) -> None:
-    seen = identifying(selected=case.selected, listed=case.listed, ages=case.ages, **case.shown)
+    seen = identifying(selected=case.selected, listed=case.listed, ages=case.ages, off=case.off, **case.shown)
     wanted = plan(seen)
     assert (
         "".join(source.name.removeprefix("multikueue-") for source in wanted.ask_for_identity) == case.asked
@@ -105,3 +119,12 @@ def test_workers_that_nothing_tells_apart_are_asked_again_while_jobs_are_evicted
     seen = identifying(evicted, selected="ab", listed="ab", **both)
     ask = select_targets(seen).identity.ask
     assert sorted(source.name.removeprefix("multikueue-") for source in ask) == list(asked)
+
+
+def test_a_worker_that_could_not_be_asked_is_asked_as_soon_as_kueue_is_connected() -> None:
+    seen = identifying(selected="ab", listed="ab", a="1", b=PROBLEM | {"age": 5.0})
+    for seconds, asked in ((6.0, 0), (4.0, 1)):
+        since = NOW - timedelta(seconds=seconds)
+        clusters = {name: replace(obj, active_since=since) for name, obj in seen.objects.clusters.items()}
+        connected = replace(seen, objects=replace(seen.objects, clusters=clusters))
+        assert len(select_targets(connected).identity.ask) == asked
