@@ -98,7 +98,7 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
             if maintenance_of(setup.view.snapshot(placement), cluster):
                 continue  # an admin has said so
             if cluster in selection.second_names:
-                continue  # `worker-names` has it
+                continue  # `duplicate-clusters` has it
             if why == setup.view.cache.setups.state(cluster).problem:
                 continue  # `worker-setup` has it
             yield (warn if selection.listable else fail)(

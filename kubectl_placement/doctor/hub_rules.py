@@ -16,6 +16,7 @@ from kubectl_placement.doctor import (
     controller_rules,
     deletion,
     dispatch_profiles,
+    duplicate_clusters,
     external_frameworks,
     finished_jobs,
     installation,
@@ -30,7 +31,6 @@ from kubectl_placement.doctor import (
     score_reports,
     stored_versions,
     waiting_grace,
-    worker_names,
     worker_setup,
 )
 from kubectl_placement.doctor.finding import Finding, ok
@@ -59,7 +59,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *score_reports.RULES,
     *placement_scores.RULES,
     *connections.RULES,
-    *worker_names.RULES,
+    *duplicate_clusters.RULES,
     *waiting_grace.RULES,
     *finished_jobs.RULES,
     *moves.RULES,

@@ -124,7 +124,7 @@ SCALE: Final = (
     Break(
         "several MultiKueueClusters have the same credentials",
         both(shared_worker("placement-b", "cluster1"), shared_worker("placement-b", "cluster2")),
-        "worker-names",
+        "duplicate-clusters",
         WARN,
         "set cluster-names to {cluster}: Kueue keeps 5 connections for 3 workers, "
         "one for each Placement and cluster",
@@ -133,7 +133,7 @@ SCALE: Final = (
     Break(
         "two clusters have the same kubeconfig",
         same_kubeconfig,
-        "worker-names",
+        "duplicate-clusters",
         WARN,
         "if clusters cluster2, cluster3 of Placement placement-demo1 are one cluster, keep one of the names: "
         "their kubeconfigs have the same server, TLS name, proxy and CA, and Kueue deletes jobs by a second "
@@ -143,7 +143,7 @@ SCALE: Final = (
     Break(
         "two clusters have the same claim, and both are listed",
         both(same_kubeconfig, claim("cluster2", "x"), claim("cluster3", "x")),
-        "worker-names",
+        "duplicate-clusters",
         FAIL,
         f"clusters cluster3 and cluster2 {SAME_WORKER}; both are listed, and Kueue deletes jobs there: "
         f"{REMOVE}",
@@ -156,7 +156,7 @@ SCALE: Final = (
             claim("cluster3", "x"),
             put(CONFIG, "spec", "clusters", ["placement-demo1-cluster1", "placement-demo1-cluster2"]),
         ),
-        "worker-names",
+        "duplicate-clusters",
         WARN,
         f"clusters cluster3 and cluster2 {SAME_WORKER}; it is left out: {REMOVE}",
         "kubectl get managedclusters cluster3 cluster2 --show-labels",

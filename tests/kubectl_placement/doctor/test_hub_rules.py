@@ -418,12 +418,12 @@ def test_two_thousand_connections_are_counted() -> None:
     many = [shared_worker(f"placement-{number}", name) for number in range(999) for name in clusters]
     figures = "Kueue keeps 2,001 connections for 3 workers, one for each Placement and cluster"
     message = f"set cluster-names to {{cluster}}: {figures}"
-    assert finding("worker-names", *many) == (Level.WARN, message)
+    assert finding("duplicate-clusters", *many) == (Level.WARN, message)
 
 
 def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
     naming = setting("CLUSTER_NAMES", "{cluster}")
-    assert finding("worker-names", naming, shared_worker("placement-b", "cluster2")) == (
+    assert finding("duplicate-clusters", naming, shared_worker("placement-b", "cluster2")) == (
         Level.OK,
         "Kueue keeps 4 connections for 3 workers, until those of other names have gone",
     )
@@ -431,7 +431,7 @@ def test_with_shared_names_those_of_before_only_have_to_leave() -> None:
 
 def test_a_kubeconfig_that_cannot_be_read_leads_to_a_worker_of_its_own() -> None:
     junk = put(("Secret", healthy.NS, "multikueue-cluster3"), "data", {"kubeconfig": "%"})
-    assert finding("worker-names", junk)[0] is Level.OK
+    assert finding("duplicate-clusters", junk)[0] is Level.OK
 
 
 TOKEN: dict[str, Any] = {"token": "t"}
@@ -479,9 +479,11 @@ def test_only_the_same_server_name_proxy_and_authority_may_be_one_worker(
         content = one_context({"server": "https://worker.example:6443"} | cluster, user)
         encoded = base64.b64encode(json.dumps(content).encode()).decode()
         hows.append(put(name, "data", {"kubeconfig": encoded}))
-    assert finding("worker-names", *hows)[0] is level
+    assert finding("duplicate-clusters", *hows)[0] is level
     told_apart = [claim("cluster2", "x"), claim("cluster3", "y")]
-    assert finding("worker-names", *hows, *told_apart)[0] is (level if users[0] == users[1] else Level.OK)
+    assert finding("duplicate-clusters", *hows, *told_apart)[0] is (
+        level if users[0] == users[1] else Level.OK
+    )
 
 
 @pytest.mark.parametrize(

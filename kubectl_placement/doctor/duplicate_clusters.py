@@ -20,13 +20,13 @@ Place = tuple[str, ...]
 
 
 @hub_rule(
-    "worker-names",
+    "duplicate-clusters",
     "each worker has one name in a Placement, and Kueue one connection to it: no two clusters have the same"
     " claim `id.k8s.io`, show the same objects, or have the same server, TLS name, proxy and CA",
     "kubectl get managedclusters NAME NAME --show-labels",
     MULTIKUEUE_CLUSTER,
 )
-def worker_names(setup: HubSetup) -> Iterator[Finding]:
+def duplicate_clusters(setup: HubSetup) -> Iterator[Finding]:
     found = [
         *(one for placement in setup.checks_by_placement for one in _second_names(setup, placement)),
         *(one for placement in setup.checks_by_placement for one in _same_endpoints(setup, placement)),
@@ -113,4 +113,4 @@ def _by_worker(setup: HubSetup, objects: Iterable[KueueObject]) -> Mapping[Place
     return groups
 
 
-RULES: Final = (worker_names,)
+RULES: Final = (duplicate_clusters,)
