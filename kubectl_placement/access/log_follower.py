@@ -148,7 +148,7 @@ class LogFollower:
             silent = False
             while True:
                 try:
-                    there = await read_job(cluster, place.job, place.workload)
+                    there = await read_job(cluster, place)
                     self._report(there.unread)
                     self._start_new(cluster, there.pods)
                     silent = False

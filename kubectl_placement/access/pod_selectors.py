@@ -13,9 +13,9 @@ Where a job's Pods are found on its cluster: by a label that the job's controlle
 | PipelineRun | `tekton.dev/pipelineRun` | tekton, pkg/apis/pipeline/register.go |
 | AppWrapper | `workload.codeflare.dev/appwrapper` | appwrapper, api/v1beta2 |
 | SparkApplication | `sparkoperator.k8s.io/app-name` | spark-operator, pkg/common/spark.go |
-| Pods, StatefulSet | `kueue.x-k8s.io/pod-group-name`: the Workload | kueue, jobs/pod/constants |
 
-Pods of any other job are found by their owners.
+Pods of a group or of a StatefulSet are those of the group with the name of the Workload among all that
+Kueue manages (kueue, jobs/pod/constants). Pods of any other job are found by their owners.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.lookup import JobId
-from placement_ac.core.api.constants import LABEL_WORKLOAD
-from placement_ac.core.api.fields import get_dict, get_list, get_str, labels_of
+from placement_ac.core.api.constants import LABEL_MANAGED
+from placement_ac.core.api.copy_owner import copy_owner, pod_group
+from placement_ac.core.api.fields import get_list, get_str
 
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
-POD_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
 RAY_CLUSTER: Final = "ray.io/cluster"
 _KUBEFLOW: Final = "training.kubeflow.org/job-name"
 _JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
@@ -51,18 +51,20 @@ _RAY_NAMES: Final = (
     ("status", "activeServiceStatus", "rayClusterName"),
     ("status", "pendingServiceStatus", "rayClusterName"),
 )
+_GROUPED: Final = frozenset({("", "Pod"), ("apps", "StatefulSet")})
+"""Jobs whose Pods are a group."""
 _DIRECT: Final = frozenset({("batch", "Job"), ("ray.io", "RayCluster"), ("tekton.dev", "TaskRun")})
 """Jobs that own their Pods themselves: one that another job of the name owns is not theirs."""
 
 
-def selectors(job: JobId, workload: str, copy: Object | None) -> tuple[str, ...] | None:
+def selectors(job: JobId, copy: Object | None) -> tuple[str, ...] | None:
     """Return the label selectors of a job's Pods; None: they are found by their owners.
 
     `copy`: the job on its cluster, if it can be read.
     """
     kind = (job.group, job.kind)
-    if kind in (("", "Pod"), ("apps", "StatefulSet")):
-        return (f"{POD_GROUP}={workload}",)
+    if kind in _GROUPED:
+        return (f"{LABEL_MANAGED}=true",)
     if label := LABELS.get(kind):
         return (f"{label}={job.name}",)
     if job.group == "ray.io" and job.kind in ("RayJob", "RayService"):
@@ -72,8 +74,10 @@ def selectors(job: JobId, workload: str, copy: Object | None) -> tuple[str, ...]
     return None
 
 
-def is_of_another(job: JobId, copy: Object | None, pod: Object) -> bool:
-    """Whether a Pod with the job's label belongs to another run of that name, by the owner's uid."""
+def is_of_another(job: JobId, workload: str, copy: Object | None, pod: Object) -> bool:
+    """Whether a Pod that `selectors` finds is of another group, or by its owner's uid of another run."""
+    if (job.group, job.kind) in _GROUPED:
+        return pod_group(pod) != workload
     uid = get_str(copy, "metadata", "uid")
     if not uid or (job.group, job.kind) not in _DIRECT:
         return False
@@ -81,14 +85,9 @@ def is_of_another(job: JobId, copy: Object | None, pod: Object) -> bool:
     return not any(owner.get("uid") == uid for owner in owners)
 
 
-def copy_problem(job: JobId, workload: str, copy: Object) -> str:
-    """Return why the job of that name on the cluster is not the hub's; "" if it is.
-
-    Kueue names the Workload in a label of the copy, or in an annotation (0.17 and later, for long names).
-    """
-    label = labels_of(copy).get(LABEL_WORKLOAD)
-    named = label or get_dict(copy, "metadata", "annotations").get(LABEL_WORKLOAD)
-    if named == workload:
+def copy_problem(job: JobId, workload: str, uid: str, copy: Object) -> str:
+    """Return why the job of that name on the cluster is not the hub's, of that Workload; "" if it is."""
+    if copy_owner(copy).is_of(workload, uid):
         return ""
     named = f"{job.kind} {job.namespace}/{job.name}"
     return f"rename or delete {named} there, or the hub's: it is another one of the same name"

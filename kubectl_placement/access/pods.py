@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kubectl_placement.access.open import PODS, OpenCluster
-from kubectl_placement.access.pod_selectors import POD_GROUP, copy_problem, is_of_another, selectors
+from kubectl_placement.access.pod_selectors import copy_problem, is_of_another, selectors
 from kubectl_placement.access.unread import ObjectReader, Unread
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.jobs.lookup import JobId
+from kubectl_placement.jobs.place import JobPlace
 from placement_ac.core.api.constants import Kind, Resource
+from placement_ac.core.api.copy_owner import pod_group
 from placement_ac.core.api.errors import PlacementAcError
-from placement_ac.core.api.fields import get_list, get_str, key_of, labels_of
+from placement_ac.core.api.fields import get_list, get_str, key_of
 from placement_ac.core.inputs.rights import parse_external
 from placement_ac.kube.client import Client
 
@@ -37,23 +39,23 @@ class JobThere(NamedTuple):
     """The objects that the caller may not read."""
 
 
-async def read_job(cluster: OpenCluster, job: JobId, workload: str) -> JobThere:
-    """Return a job on its cluster; `workload`: the name of its Workload. Raises ApiError, NotOurs."""
+async def read_job(cluster: OpenCluster, place: JobPlace) -> JobThere:
+    """Return a job on its cluster. Raises ApiError, NotOurs."""
+    job, workload = place.job, place.workload
     reader = ObjectReader(cluster, job.namespace)
-    if (job.group, job.kind) == ("", "Pod"):
-        single = await reader.get(PODS, job.name, _NO_SINGLE_POD)
-        if single and POD_GROUP not in labels_of(single):
-            return JobThere(single, [single], ())
-    resource = resource_of(job)
-    copy = await reader.get(resource, job.name, _lack_of(job)) if resource else None
-    if copy and (problem := copy_problem(job, workload, copy)):
+    is_pod = (job.group, job.kind) == ("", "Pod")
+    resource, lack = (PODS, _NO_SINGLE_POD) if is_pod else (resource_of(job), _lack_of(job))
+    copy = await reader.get(resource, job.name, lack) if resource else None
+    if copy and (problem := copy_problem(job, workload, place.uid, copy)):
         raise NotOurs(f"on cluster {cluster.name}: {problem}")
-    by_label = selectors(job, workload, copy)
+    if is_pod and copy and not pod_group(copy):
+        return JobThere(copy, [copy], ())
+    by_label = selectors(job, copy)
     if by_label is None:
         pods = await _by_owner(cluster.client, reader, job, get_str(copy, "metadata", "uid"))
     else:
         labelled = await _by_label(cluster.client, job.namespace, by_label)
-        pods = [pod for pod in labelled if not is_of_another(job, copy, pod)]
+        pods = [pod for pod in labelled if not is_of_another(job, workload, copy, pod)]
     return JobThere(copy, sorted(pods, key=key_of), tuple(reader.unread.values()))
 
 

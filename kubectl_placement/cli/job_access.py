@@ -237,7 +237,7 @@ async def cluster_of(found: FoundJob, where: JobAccess) -> AsyncIterator[OpenClu
 
 async def job_on(cluster: OpenCluster, found: FoundJob) -> JobThere:
     """Return a job on its cluster, and show on stderr which rights to it are missing. Raises NotOurs."""
-    there = await read_job(cluster, found.place.job, found.place.workload)
+    there = await read_job(cluster, found.place)
     for unread in there.unread:
         note(str(unread))
     return there

@@ -42,9 +42,7 @@ def pods_by_access(options: AccessOptions) -> PodReader:
         try:
             async with open_cluster(hub, place.cluster, place.job.namespace, options, show_message) as opened:
                 reader = ObjectReader(opened, place.job.namespace)
-                there, events = await asyncio.gather(
-                    read_job(opened, place.job, place.workload), _events(reader)
-                )
+                there, events = await asyncio.gather(read_job(opened, place), _events(reader))
         except (ApiError, NoAccess, NotOurs, BadSettings) as error:
             return PodsThere(cluster, problem=str(error)), ()
         unread = (*there.unread, *reader.unread.values())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.jobs.lookup import JobId, jobs_of
 from placement_ac.core.api.constants import WORKLOAD
-from placement_ac.core.api.fields import get_str, key_of
+from placement_ac.core.api.fields import get_list, get_str, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class JobPlace:
     cluster: str
     """The MultiKueueCluster; "": it is on none."""
     finished: bool
+    uid: str = ""
+    """The uid of the job on the hub."""
 
     @property
     def label(self) -> str:
@@ -30,5 +32,11 @@ def place_of(workload: Object) -> JobPlace:
     namespace, name = key_of(workload)
     api_version = WORKLOAD.at(WORKLOAD.versions[0]).api_version
     job = next(iter(jobs_of(workload)), JobId(namespace, api_version, WORKLOAD.kind, name))
-    cluster = get_str(workload, "status", "clusterName")
-    return JobPlace(job, name, cluster, condition_of(workload, "Finished").get("status") == "True")
+    owner = next(iter(get_list(workload, "metadata", "ownerReferences")), None)
+    return JobPlace(
+        job,
+        name,
+        get_str(workload, "status", "clusterName"),
+        condition_of(workload, "Finished").get("status") == "True",
+        get_str(owner, "uid"),
+    )

@@ -23,6 +23,7 @@ class WaitingJob(NamedTuple):
     name: str
     workload: str
     """The name of its Workload."""
+    uid: str = ""
 
     @property
     def label(self) -> str:
@@ -60,7 +61,7 @@ def waiting_job(workload: Object) -> WaitingJob | None:
         return None
     resource = Kind(kind.group, kind.kind, kind.plural, True, (kind.version,)).at(kind.version)
     namespace, name = key_of(workload)
-    return WaitingJob(resource, namespace, get_str(owner, "name"), name)
+    return WaitingJob(resource, namespace, get_str(owner, "name"), name, get_str(owner, "uid"))
 
 
 def waiting_jobs(dump: Dump) -> dict[str, list[WaitingJob]]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kubectl_placement.jobs.waiting_jobs import ForeignJob, WaitingJob
 from placement_ac.core.api import decode
-from placement_ac.core.api.constants import LABEL_WORKLOAD, WORKLOAD, Resource
+from placement_ac.core.api.constants import WORKLOAD, Resource
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_ac.core.api.errors import NotFound, Refused
-from placement_ac.core.api.fields import get_dict
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.kube.client import Client, Object, gather_all
 from placement_ac.workers.connector import WorkerConnector, WorkerLogin
@@ -23,7 +23,7 @@ async def find_foreign_jobs(
 
 async def _find(client: Client, workloads: Resource, job: WaitingJob) -> ForeignJob | None:
     there = await _get(client, job.resource, job.name, job.namespace)
-    if there is None or get_dict(there, "metadata", "labels").get(LABEL_WORKLOAD) == job.workload:
+    if there is None or copy_owner(there).is_of(job.workload, job.uid):
         return None
     copy = await _get(client, workloads, job.workload, job.namespace)
     return ForeignJob(job, copy is not None and decode.workload(copy).has_quota)

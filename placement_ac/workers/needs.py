@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 from cachetools import TTLCache
 
-from placement_ac.core.api.constants import CONFIG_MAP, LABEL_WORKLOAD, Resource
+from placement_ac.core.api.constants import CONFIG_MAP, LABEL_ORIGIN, Resource
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_ac.core.api.errors import ApiError, NotFound, TooLarge
 from placement_ac.core.api.fields import get_list, get_str, key_of
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
@@ -204,15 +205,18 @@ async def _is_served(client: Client, path: str) -> bool:
 
 
 async def _names(client: Client, resource: Resource) -> frozenset[JobId]:
-    """Return the jobs of a kind that no MultiKueue has sent. Raises ApiError."""
+    """Return the jobs of a kind that no MultiKueue has sent. Raises ApiError.
+
+    Every copy has the label, so the worker leaves them out of the list.
+    """
     names: set[JobId] = set()
-    pages = client.pages(resource, limit=PAGE_SIZE, label_selector=f"!{LABEL_WORKLOAD}", metadata_only=True)
+    pages = client.pages(resource, limit=PAGE_SIZE, label_selector=f"!{LABEL_ORIGIN}", metadata_only=True)
     async for page in pages:
         if page.kind != "PartialObjectMetadataList":
             raise TooLarge("a list of another kind")
         if page.first:
             names.clear()
-        names.update(map(key_of, page.items))
+        names.update(key_of(item) for item in page.items if not copy_owner(item).is_sent)
         if len(names) > NAMES_MAX:
             raise TooLarge(f"more than {NAMES_MAX:,} jobs")
     return frozenset(names)

@@ -33,6 +33,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
@@ -40,7 +41,7 @@ from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, MultiKueue
 from placement_lab.standins.kueue_jobs import workload_name
-from placement_lab.standins.kueue_remote import RemoteClient, prebuilt_workload
+from placement_lab.standins.kueue_remote import RemoteClient
 from placement_lab.standins.kueue_rules import (
     ActiveCondition,
     checks_of,
@@ -211,7 +212,7 @@ class Kueue(MultiKueue):
             return
         if kind == JOB:
             job = self._remotes[cluster][0].objects(JOB).get((namespace, name))
-            keys = [(namespace, prebuilt_workload(job))] if job else self._workloads_of((namespace, name))
+            keys = [(namespace, copy_owner(job).workload)] if job else self._workloads_of((namespace, name))
         for key in keys:
             if key in self._last_states:
                 self.enqueue((self._reconciler_of_copies, *key), after=self.settings.events_batch_seconds)

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, LABEL_WORKLOAD, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, WORKLOAD, Kind
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_ac.core.api.errors import (
     ApiError,
     Gone,
@@ -88,8 +89,7 @@ class RemoteClient:
 
     def _worker(self, copy: Object | None, workload: Name, job: Name | None) -> RemoteWorker:
         named = self.objects(JOB).get(job) if job else None
-        labels = (named or {}).get("metadata", {}).get("labels") or {}
-        is_foreign = named is not None and labels.get(LABEL_ORIGIN) != self._origin
+        is_foreign = named is not None and copy_owner(named).origin != self._origin
         return RemoteWorker(copy=copy, job=self.job_of(workload), has_foreign_job=is_foreign)
 
     def admitted_at(self, workload: Name) -> float:
@@ -105,7 +105,7 @@ class RemoteClient:
         jobs = self.objects(JOB).items()
         namespace, name = workload
         return next(
-            (job for key, job in jobs if key[0] == namespace and prebuilt_workload(job) == name), None
+            (job for key, job in jobs if key[0] == namespace and copy_owner(job).workload == name), None
         )
 
     def objects(self, kind: Kind) -> dict[Name, Object]:
@@ -254,11 +254,6 @@ class RemoteClient:
         if self._informer is not None:
             self.lost_since = time.time()
         self._client = self._informer = None
-
-
-def prebuilt_workload(job: Object) -> str:
-    """Return the Workload's name in the label of a worker's Job."""
-    return str((job["metadata"].get("labels") or {}).get(LABEL_WORKLOAD, ""))
 
 
 def _login(kubeconfig: bytes) -> Login:

@@ -10,7 +10,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import ClassVar, Final
 
-from placement_ac.core.api.constants import JOB, LABEL_WORKLOAD, WORKLOAD, Kind
+from placement_ac.core.api.constants import JOB, WORKLOAD, Kind
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
@@ -147,7 +148,7 @@ class KueueWorker(StandIn):
 
     def _copy_of(self, key: Name) -> Object | None:
         job = self.objects(JOB).get(key)
-        return self.objects(WORKLOAD).get((key[0], _prebuilt(job))) if job else None
+        return self.objects(WORKLOAD).get((key[0], copy_owner(job).workload)) if job else None
 
     async def _evict(self, key: Name, reason: str) -> bool:
         copy = self._copy_of(key)
@@ -175,8 +176,8 @@ class KueueWorker(StandIn):
             if self._pods:
                 yield "job", namespace, name
             job = self.objects(JOB).get((namespace, name))
-            if job and _prebuilt(job):  # Kueue ignores other Jobs
-                yield "workload", namespace, _prebuilt(job)
+            if job and copy_owner(job).workload:  # Kueue ignores other Jobs
+                yield "workload", namespace, copy_owner(job).workload
         else:
             yield "workload", namespace, name
             yield from self._waiting_keys()
@@ -229,13 +230,13 @@ class KueueWorker(StandIn):
         released it from its finalizer.
         """
         namespace, name = key_of(job)
-        copy = self.objects(WORKLOAD).get((namespace, _prebuilt(job)))
+        copy = self.objects(WORKLOAD).get((namespace, copy_owner(job).workload))
         left = end - time.time()
         if left > 0 or (copy and not is_condition_true(copy, FINISHED)):
             self.enqueue(("job", namespace, name), after=max(left, 0.01))
             return
         if copy:
-            await self.client.delete(self.informer.resources[WORKLOAD], _prebuilt(job), namespace)
+            await self.client.delete(self.informer.resources[WORKLOAD], copy_owner(job).workload, namespace)
         await self.client.delete(self.informer.resources[JOB], name, namespace)
 
     async def _reconcile_workload(self, where: Name) -> None:
@@ -265,7 +266,9 @@ class KueueWorker(StandIn):
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload
         jobs = self.objects(JOB).items()
-        return next((job for key, job in jobs if key[0] == namespace and _prebuilt(job) == name), None)
+        return next(
+            (job for key, job in jobs if key[0] == namespace and copy_owner(job).workload == name), None
+        )
 
     async def _execute(self, operation: Operation, copy: Object | None, job: Object | None) -> Object | None:
         """Execute one operation and return the resulting copy."""
@@ -277,7 +280,3 @@ class KueueWorker(StandIn):
             case SetActive(active) if copy:
                 return await self.patch(WORKLOAD, copy, {"spec": {"active": active}})
         return copy
-
-
-def _prebuilt(job: Object) -> str:
-    return str((job["metadata"].get("labels") or {}).get(LABEL_WORKLOAD, ""))

@@ -8,17 +8,22 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from placement_ac.core.api.constants import (
+    ANNOTATION_ORIGIN_UID,
     LABEL_JOB_UID,
     LABEL_MAX_SECONDS,
     LABEL_ORIGIN,
     LABEL_QUEUE,
-    LABEL_WORKLOAD,
     MULTIKUEUE_CONTROLLER,
+    PREBUILT_WORKLOAD,
 )
 from placement_lab.standins.multikueue.objects import Obj, deep_copy
 
 API_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 TTL: Final = "ttlSecondsAfterFinished"
+_NAMELESS: Final = "LeaderWorkerSet"
+"""The kind of a copy that names no Workload, because it has one for each replica."""
+_WITH_UID: Final = (_NAMELESS, "StatefulSet")
+"""The kinds of copies that name the uid of the original."""
 
 
 def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] | None = None) -> Obj:
@@ -97,9 +102,16 @@ def copy_of(workload: Mapping[str, Any], origin: str) -> Obj:
 def worker_job(
     job: Mapping[str, Any], workload: Mapping[str, Any], origin: str, *, clears_ttl: bool = False
 ) -> Obj:
-    """Return the Job that MultiKueue creates on the worker: suspended, and labelled with its Workload."""
+    """Return the Job that MultiKueue creates on the worker: suspended.
+
+    It names its Workload as Kueue does from 0.18 on (SetMultiKueueMeta, and the adapters of these kinds).
+    """
     metadata = _metadata(job, origin)
-    metadata["labels"][LABEL_WORKLOAD] = workload["metadata"]["name"]
+    annotations = metadata.setdefault("annotations", {})
+    if job["kind"] != _NAMELESS:
+        annotations[PREBUILT_WORKLOAD] = workload["metadata"]["name"]
+    if job["kind"] in _WITH_UID:
+        annotations[ANNOTATION_ORIGIN_UID] = job["metadata"]["uid"]
     left_out = ("managedBy", "selector", *([TTL] if clears_ttl else ()))
     spec = {field: value for field, value in job["spec"].items() if field not in left_out}
     return {

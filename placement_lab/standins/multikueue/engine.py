@@ -7,7 +7,7 @@ Pure.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final
 
-from placement_ac.core.api.constants import LABEL_ORIGIN
+from placement_ac.core.api.copy_owner import copy_owner
 from placement_lab.standins.multikueue.admission import reconcile_job, reconcile_workload, schedule
 from placement_lab.standins.multikueue.dispatcher import reconcile_incremental
 from placement_lab.standins.multikueue.inputs import WorkloadInputs
@@ -57,7 +57,6 @@ def orphans(
     for copy in copies:
         metadata = copy["metadata"]
         key = (metadata["namespace"], metadata["name"])
-        ours = (metadata.get("labels") or {}).get(LABEL_ORIGIN) == origin
-        if ours and key not in workloads:
+        if copy_owner(copy).origin == origin and key not in workloads:
             keys.append(key)
     return keys

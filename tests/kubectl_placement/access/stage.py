@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from placement_ac.core.api.constants import JOB, LABEL_CLUSTER, LABEL_ORIGIN, LABEL_WORKLOAD
+from placement_ac.core.api.constants import JOB, LABEL_CLUSTER, LABEL_ORIGIN, PREBUILT_WORKLOAD
 from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kubelet import POD
@@ -25,11 +25,11 @@ CONTAINERS = [{"name": "c", "image": "i"}]
 def job_of(name: str, namespace: str, count: int, containers: Sequence[Object] = ()) -> Object:
     """A Job that runs on a worker as the copy of a Workload."""
     template = {"spec": {"containers": [*(containers or CONTAINERS)], "restartPolicy": "Never"}}
-    labels = {LABEL_WORKLOAD: f"job-{name}", LABEL_ORIGIN: "multikueue"}
+    marks = {"labels": {LABEL_ORIGIN: "multikueue"}, "annotations": {PREBUILT_WORKLOAD: f"job-{name}"}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "metadata": {"name": name, "namespace": namespace} | marks,
         "spec": {"suspend": True, "parallelism": count, "completions": count, "template": template},
     }
 

@@ -149,7 +149,9 @@ def test_a_job_of_that_name_that_is_not_the_hubs_is_not_shown(stage: JobStage) -
     stage.job()
     path = "/apis/batch/v1/namespaces/default/jobs/train"
     hub = stage.fleet.hubs["a"]
-    Client(hub).patch(path, {"metadata": {"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "job-other"}}})
+    Client(hub).patch(
+        path, {"metadata": {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "job-other"}}}
+    )
     done = stage.run("logs", "train")
     assert done.exit_code == 1
     assert "rename or delete Job default/train there, or the hub's" in done.stderr

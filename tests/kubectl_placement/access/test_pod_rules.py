@@ -45,8 +45,8 @@ Raw = dict[str, Any]
         ),
         ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", {}, ["leaderworkerset.sigs.k8s.io/name=t"]),
         ("tekton.dev/v1", "PipelineRun", {}, ["tekton.dev/pipelineRun=t"]),
-        ("v1", "Pod", {}, ["kueue.x-k8s.io/pod-group-name=wl"]),
-        ("apps/v1", "StatefulSet", {}, ["kueue.x-k8s.io/pod-group-name=wl"]),
+        ("v1", "Pod", {}, ["kueue.x-k8s.io/managed=true"]),
+        ("apps/v1", "StatefulSet", {}, ["kueue.x-k8s.io/managed=true"]),
         ("example.com/v1", "Thing", {}, None),
     ],
     ids=lambda value: value if isinstance(value, str) and "/" not in value else "",
@@ -54,11 +54,12 @@ Raw = dict[str, Any]
 def test_the_labels_by_which_pods_are_found(
     api_version: str, kind: str, status: Raw, expected: list[str] | None
 ) -> None:
-    found = selectors(JobId("default", api_version, kind, "t"), "wl", {"status": status})
+    found = selectors(JobId("default", api_version, kind, "t"), {"status": status})
     assert (None if found is None else [*found]) == expected
 
 
 JOB = JobId("default", "batch/v1", "Job", "t")
+GANG = JobId("default", "apps/v1", "StatefulSet", "t")
 SET = JobId("default", "jobset.x-k8s.io/v1alpha2", "JobSet", "t")
 
 
@@ -69,26 +70,28 @@ SET = JobId("default", "jobset.x-k8s.io/v1alpha2", "JobSet", "t")
         pytest.param(JOB, {"metadata": {"uid": "1"}}, "2", True, id="of another Job of that name"),
         pytest.param(JOB, None, "2", False, id="the Job cannot be read"),
         pytest.param(SET, {"metadata": {"uid": "1"}}, "2", False, id="of a Job of a JobSet"),
+        pytest.param(GANG, {"metadata": {"uid": "1"}}, "2", False, id="of the group"),
     ],
 )
 def test_a_pod_of_another_run_is_left_out(job: JobId, copy: Raw | None, owner: str, expected: bool) -> None:
-    pod = {"metadata": {"ownerReferences": [{"uid": owner}]}}
-    assert is_of_another(job, copy, pod) is expected
+    annotations = {"kueue.x-k8s.io/pod-group-name": "wl"}
+    pod = {"metadata": {"ownerReferences": [{"uid": owner}], "annotations": annotations}}
+    assert is_of_another(job, "wl", copy, pod) is expected
 
 
 @pytest.mark.parametrize(
-    ("metadata", "is_ours"),
+    ("metadata", "problem"),
     [
-        pytest.param({"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "wl"}}, True, id="by its label"),
+        pytest.param({"annotations": {"kueue.x-k8s.io/multikueue-origin-uid": "1"}}, "", id="the hub's"),
         pytest.param(
-            {"annotations": {"kueue.x-k8s.io/prebuilt-workload-name": "wl"}}, True, id="by its annotation"
+            {},
+            "rename or delete Job default/t there, or the hub's: it is another one of the same name",
+            id="somebody else's",
         ),
-        pytest.param({"labels": {"kueue.x-k8s.io/prebuilt-workload-name": "x"}}, False, id="of another"),
-        pytest.param({}, False, id="of nobody"),
     ],
 )
-def test_a_copy_names_its_workload(metadata: Raw, is_ours: bool) -> None:
-    assert (copy_problem(JOB, "wl", {"metadata": metadata}) == "") is is_ours
+def test_whose_a_copy_is(metadata: Raw, problem: str) -> None:
+    assert copy_problem(JOB, "wl", "1", {"metadata": metadata}) == problem
 
 
 # -- which Pod, which container

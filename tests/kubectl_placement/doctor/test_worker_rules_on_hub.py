@@ -370,6 +370,16 @@ def test_a_worker_that_does_not_say_which_jobs_it_has_is_inspected_in_all_else(
     assert wrong["fix"] == f"placement-ac doctor --workers --cluster {CLUSTER}"
 
 
+def test_the_hubs_own_job_that_kueue_has_not_recorded_yet_is_no_other(broken_pair: Pair) -> None:
+    namesake(quota=True)(broken_pair)
+    named = {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}
+    marks = {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}, "annotations": named}
+    broken_pair.worker.ask("PATCH", JOB, {"metadata": marks}, "merge")
+    levels = broken_pair.levels()
+    without(JOB)(broken_pair)
+    assert levels == ALL_OK
+
+
 def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
     plain_flavor({"pool": "a"})(broken_pair)
     [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]

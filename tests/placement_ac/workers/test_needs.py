@@ -23,14 +23,21 @@ NAMES_UNKNOWN = JobFacts(FOUND.served)
 
 @pytest.fixture
 def worker(admin: Driver) -> Iterator[Driver]:
-    """A worker with queues, a Job that Kueue has sent, and one that somebody else has made."""
+    """A worker with queues, Jobs that Kueue has sent, and one that somebody else has made."""
     with serving() as driver:
         for item in queue_manifests({"default": {"cpu": "8"}}, ["one"]):
             names = "namespaces/default/localqueues" if item["kind"] == "LocalQueue" else "clusterqueues"
             driver.ask("POST", f"{KUEUE}/v1beta2/{names}", item)
-        for name, labels in (("sent", {"kueue.x-k8s.io/prebuilt-workload-name": "job-sent"}), ("train", {})):
+        origin = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
+        named = {"kueue.x-k8s.io/prebuilt-workload-name": "job-sent"}
+        for name, metadata in (
+            ("sent", {"labels": origin, "annotations": named}),
+            ("sent-by-0.17", {"labels": origin | named}),
+            ("without-origin", {"annotations": named}),
+            ("train", {}),
+        ):
             template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-            made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels}}
+            made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, **metadata}}
             driver.ask("POST", JOBS, made | {"spec": {"template": template}})
         put_secret(admin, driver)
         yield driver

@@ -24,6 +24,7 @@ from placement_lab.standins.multikueue import (
     decide,
     keep_what_others_own,
     refusal,
+    worker_job,
 )
 from placement_lab.standins.multikueue.objects import (
     check_of,
@@ -39,6 +40,7 @@ from tests.placement_lab.standins.workload_inputs import (
     RUNS,
     WAITS,
     inputs_of,
+    job,
     placed,
     reconcile,
     steps,
@@ -142,8 +144,8 @@ def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded
     assert refusal(at.workload, after) is None
 
 
-def test_the_workers_job_is_suspended_and_labelled() -> None:
-    """dispatch.log 1.32; the labels by its code."""
+def test_the_workers_job_is_suspended_and_names_its_workload() -> None:
+    """dispatch.log 1.32; labels and annotations by its code."""
     (created,) = [
         operation.job
         for operation in reconcile(MK, inputs_of(workload(nominated=ALL), {"worker2": ADMITTED})).operations
@@ -152,10 +154,24 @@ def test_the_workers_job_is_suspended_and_labelled() -> None:
     assert created["metadata"]["labels"] == {
         "kueue.x-k8s.io/queue-name": "user-queue",
         "kueue.x-k8s.io/multikueue-origin": "multikueue",
-        "kueue.x-k8s.io/prebuilt-workload-name": "job-b1",
     }
+    assert created["metadata"]["annotations"] == {"kueue.x-k8s.io/prebuilt-workload-name": "job-b1"}
     assert created["spec"]["suspend"] is True
     assert "managedBy" not in created["spec"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "annotations"),
+    [
+        ("StatefulSet", ["kueue.x-k8s.io/multikueue-origin-uid", "kueue.x-k8s.io/prebuilt-workload-name"]),
+        ("LeaderWorkerSet", ["kueue.x-k8s.io/multikueue-origin-uid"]),
+    ],
+)
+def test_what_the_copies_of_other_kinds_name(kind: str, annotations: list[str]) -> None:
+    """By its code: statefulset_multikueue_adapter.go and leaderworkerset_multikueue_adapter.go."""
+    created = worker_job(job() | {"kind": kind}, workload(), "multikueue")["metadata"]
+    assert sorted(created["annotations"]) == annotations
+    assert created["labels"]["kueue.x-k8s.io/multikueue-origin"] == "multikueue"
 
 
 def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, LABEL_WORKLOAD, SECRET, WORKLOAD
+from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, PREBUILT_WORKLOAD, SECRET, WORKLOAD
 from placement_ac.core.api.errors import ApiError
 from placement_ac.kube.client import Object
 from placement_lab.standins import kubeconfig
@@ -40,11 +40,11 @@ def copy_of(name: str) -> Object:
 
 
 def job_of(name: str) -> Object:
-    labels = {LABEL_WORKLOAD: f"job-{name}-abcde"} | ORIGIN
+    annotations = {PREBUILT_WORKLOAD: f"job-{name}-abcde"}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "metadata": {"name": name, "namespace": "default", "labels": ORIGIN, "annotations": annotations},
         "spec": {"suspend": True, "template": TEMPLATE},
     }
 
