@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 # On a real API server, each has one of its own, and an etcd.
 ENVTEST_WORKERS ?= $(or $(shell getconf _NPROCESSORS_ONLN 2>&-),1)
-CRDS ?= ../shared/crds
 KUEUE ?= 0.20
 
 # The tests start some hundred processes: without bytecode each of them compiles the package anew.
@@ -14,6 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
+# Scripts that wait for fixed times: one after the other, and nothing beside them.
+CASES := tests/published/cases
 # The three packages, and how their names are kept out of what is locked.
 PROJECTS := pyproject.toml kubectl_placement/pyproject.toml placement_lab/pyproject.toml
 NOT_OURS := --no-emit-package placement-ac --no-emit-package kubectl-placement
@@ -24,8 +25,10 @@ SBOM ?= build/placement-ac.cdx.json
 # Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
 # second of every start.
 SBOM_VENV := build/sbom
+DIST ?= dist
+WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-failed check unit coverage test-envtest test-kind test-real lock sbom audit chaos day image format docs docs-serve bench bench-profile bench-workloads bench-rotation bench-faults bench-takeover bench-inspection bench-ui bench-flips bench-capacity bench-forecasts bench-nominations bench-makespan bench-worker-setup bench-at-once clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,7 +47,9 @@ chart: $(VENV)/installed ## Write the chart's schema and table of values anew, f
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options
 
-test: check unit ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: six minutes on two cores
+	@$(MAKE) --no-print-directory --jobs 2 check collect
+	@$(MAKE) --no-print-directory unit
 
 check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/ruff format --check .
@@ -56,22 +61,30 @@ check: $(VENV)/installed ## Check formatting, lint, types, layers and workflows
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
+# So their assertions are compiled once: of the processes that run tests, each would compile all of them.
+collect: $(VENV)/installed
+	@$(BIN)/pytest --collect-only -q > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
+
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
 
 test-long: $(VENV)/installed ## Run the long tests: whole installations, many kills, many jobs; ONLY names folders
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m long $(or $(ONLY),--ignore tests/cases)
-	@# These scripts wait for fixed times: one after the other, and nothing beside them.
-	$(if $(ONLY),,$(BIN)/pytest -m long tests/cases)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'long and not shared' $(ONLY)
+
+test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if they are here: see CONTRIBUTING.md
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
+
+test-cases: $(VENV)/installed ## Play the cases of users, if they are here: see CONTRIBUTING.md
+	$(BIN)/pytest -m shared $(CASES)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
 
-test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS, takes CRDS
-	@$(BIN)/pytest -n $(ENVTEST_WORKERS) --dist worksteal --envtest --crds '$(CRDS)' --timeout 300 -rs tests
+test-envtest: $(VENV)/installed ## Run the hub tests on a real API server; needs KUBEBUILDER_ASSETS; CRDS names a folder with others
+	@$(BIN)/pytest -n $(ENVTEST_WORKERS) --dist worksteal --envtest $(if $(CRDS),--crds '$(CRDS)') --timeout 300 -rs tests
 
 test-kind: $(VENV)/installed ## Play stories 1 to 3 on what ./setup-env.sh has made
 	@$(BIN)/pytest --kind -v --timeout 1800 tests/kind
@@ -90,17 +103,24 @@ format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/installed ## Measure how fast it is, beside the least that can be done; QUICK=1: one size, in a minute
+bench: $(VENV)/installed ## Measure a change and a burst, beside the least that can be done; QUICK=1, also below: small, in a few minutes
 	$(BIN)/python -m bench $(if $(QUICK),--quick)
 
+bench-jobs: $(VENV)/installed ## Measure when jobs start, their copies, and how long all take; on real servers with HUB and WORKER_KUBECONFIGS as for test-real, and DISPATCHER
+	@$(if $(HUB),$(BIN)/python -m bench.real_jobs --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' \
+	  --dispatcher '$(DISPATCHER)',$(BIN)/python -m bench.jobs --kueue '$(KUEUE)') $(if $(QUICK),--jobs 20)
+
+bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
+	$(BIN)/python -m bench.flips --parallel 3 --kueue '$(KUEUE)' $(if $(QUICK),--rows placement-ac --running 3 --seconds 10 --flips 2 --gap 4)
+
+bench-growth: $(VENV)/installed ## Measure how a change, a burst and a start grow with checks, clusters and Workloads
+	$(BIN)/python -m bench.growth $(if $(QUICK),--quick)
+
+bench-memory: $(VENV)/installed ## Measure the memory at rest, from nothing to 5,000 clusters and to 100,000 Workloads
+	$(BIN)/python -m bench.memory $(if $(QUICK),--quick)
+
 bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
-	$(BIN)/python -m bench.profile
-
-bench-workloads: $(VENV)/installed ## Measure memory and time per decision with 100,000 Workloads on the hub
-	$(BIN)/python -m bench.workloads
-
-bench-rotation: $(VENV)/installed ## Measure how soon a new token is in its kubeconfig, with 50 clusters
-	$(BIN)/python -m bench.rotation
+	$(BIN)/python -m bench.profile $(if $(QUICK),--checks 20 --changes 40)
 
 lock: $(VENV)/installed ## Lock what the image holds and what the tests use, with hashes, by pyproject.toml
 	@echo '# The packages in the image, each with its hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements.lock
@@ -132,45 +152,23 @@ audit: $(VENV)/installed ## Look the locked packages up among the known vulnerab
 image: ## Build the image; IMAGE names it
 	docker build --tag '$(IMAGE)' .
 
-bench-faults: $(VENV)/installed ## Measure how soon all is right again after each fault, at full size
-	$(BIN)/python -m bench.faults faults
-
-bench-takeover: $(VENV)/installed ## Measure how soon another replica takes over, and force 100 takeovers
-	$(BIN)/python -m bench.faults takeover
-
-bench-inspection: $(VENV)/installed ## Measure the commands that look at a hub, with 1,000 clusters and 200 checks
-	$(BIN)/python -m bench.inspection commands
-
-bench-ui: $(VENV)/installed ## Measure how soon the page of `placement-ac ui` shows a change
-	$(BIN)/python -m bench.inspection page
-
-bench-flips: $(VENV)/installed ## Measure how long jobs wait to start while the best cluster changes
-	$(BIN)/python -m bench.flips --parallel 3 --kueue "$(KUEUE)"
-
-bench-capacity: $(VENV)/installed ## Measure the command that shows free quota, with 50 clusters of 10 queues
-	$(BIN)/python -m bench.capacity
-
-bench-forecasts: $(VENV)/installed ## Measure what it costs to say when 1,000 jobs start
-	$(BIN)/python -m bench.forecasts
-
-bench-nominations: $(VENV)/installed ## Measure how soon our dispatcher nominates clusters for a Workload
-	$(BIN)/python -m bench.nominations
-
-bench-makespan: $(VENV)/installed ## Measure how long 300 jobs of mixed size take, with Kueue's dispatcher and ours
-	$(BIN)/python -m bench.makespan --kueue "$(KUEUE)"
-
-bench-worker-setup: $(VENV)/installed ## Measure how long the set-up of 200 workers takes, and a change of it
-	$(BIN)/python -m bench.worker_setup
-
-bench-at-once: $(VENV)/installed ## Measure how fast 1,000 jobs start on a real hub: HUB and WORKER_KUBECONFIGS as for test-real, DISPATCHER=AllAtOnce, Incremental or placement-ac
-	@$(BIN)/python -m bench.at_once --hub-kubeconfig '$(HUB)' --worker-kubeconfigs '$(WORKER_KUBECONFIGS)' --dispatcher '$(DISPATCHER)'
+dist: $(WHEEL_VENV)/installed ## Build the wheels of the three packages into the folder DIST, to install the commands elsewhere
+	rm -f '$(DIST)'/*.whl
+	for package in . kubectl_placement placement_lab; do \
+		(cd $$package && '$(abspath $(WHEEL_VENV))/bin/hatchling' build --target wheel --directory '$(abspath $(DIST))') || exit; \
+	done
 
 clean: ## Remove the virtual environment and what the tools left
-	rm -rf $(VENV) build .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(SBOM_VENV)/installed: requirements-sbom.lock
 	$(PYTHON) -m venv $(SBOM_VENV)
 	$(SBOM_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-sbom.lock
+	@touch $@
+
+$(WHEEL_VENV)/installed: requirements-build.lock
+	$(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-build.lock
 	@touch $@
 
 define install

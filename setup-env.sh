@@ -10,7 +10,7 @@ readonly CHARTS=https://open-cluster-management.io/helm-charts
 readonly KUEUE_CHART=oci://registry.k8s.io/kueue/charts/kueue
 readonly TOOLS=(docker:20.10.0 kind:0.24.0 kubectl:1.31.0 helm:3.12.0 clusteradm:0.11.0) # kubectl: --for=create
 readonly IMAGE=localhost/placement-ac:v0.1.0 # the same as in kind/: the node has it, and no registry is asked
-readonly OLDEST_KUEUE=0.15.0 OLDEST_KUEUE_WITH_PROFILES=0.19.0                            # v1beta2, accessProviders
+readonly OLDEST_KUEUE=0.16.6 OLDEST_KUEUE_WITH_PROFILES=0.19.0                            # docs/limits.md, accessProviders
 readonly PATIENCE=600s
 
 KUEUE_VERSION=v0.20.6

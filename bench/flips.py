@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import click
 
-from bench.jobs import DISPATCHERS, OURS, kueue_option, scene, ticks, until
+from bench.jobs_scene import DISPATCHERS, OURS, kueue_option, scene, ticks, until
 from bench.report import markdown_table
 from placement_ac.observability import logs
 from placement_lab.standins.multikueue import NEWEST_PACE, PACES, KueueSettings

@@ -4,8 +4,7 @@ The floor, the minimal program: it watches decisions and applies the MultiKueueC
 `python -m bench.floor KUBECONFIG [--whole] [--shared-names]`: a bare aiohttp loop in its own process. It
 decides, checks and remembers nothing, so its time is that of API server and network. With `--whole` it first
 writes the MultiKueueClusters of each decision and finally the condition of its check, as the controller must.
-With `--shared-names` a MultiKueueCluster has the name of its cluster. It prints `ready` on standard output
-after its list, just before its watch opens.
+With `--shared-names` a MultiKueueCluster has the name of its cluster.
 """
 
 import asyncio
@@ -25,6 +24,8 @@ DECISIONS: Final = (
 )
 PLACEMENT: Final = "cluster.open-cluster-management.io/placement"
 MANAGER: Final = "bench-floor"
+MADE: Final = {"app.kubernetes.io/created-by": "placement-ac-bench"}
+"""The label of objects to be deleted, as in `bench.scene`, whose import would be part of this start."""
 AT_ONCE: Final = 32
 PAUSE_SECONDS: Final = 0.1
 """The pause before a retry when the API server does not answer."""
@@ -47,7 +48,6 @@ class Floor:
         while True:
             with contextlib.suppress(aiohttp.ClientError, OSError, Forgotten):
                 await self._list()
-                print("ready", flush=True)  # noqa: T201  # whoever measures it waits for that
                 while True:
                     with contextlib.suppress(aiohttp.ClientError, OSError):
                         await self._watch()
@@ -93,8 +93,9 @@ class Floor:
 
     async def _cluster(self, name: str, cluster: str) -> None:
         location = {"location": f"multikueue-{cluster}", "locationType": "Secret"}
-        spec = {"clusterSource": {"kubeConfig": location}}
-        await self._apply("MultiKueueCluster", "multikueueclusters", name, {"spec": spec})
+        spec, metadata = {"clusterSource": {"kubeConfig": location}}, {"name": name, "labels": MADE}
+        whole = {"metadata": metadata, "spec": spec}
+        await self._apply("MultiKueueCluster", "multikueueclusters", name, whole)
 
     async def _condition(self, check: str) -> None:
         condition = {

@@ -1,76 +1,99 @@
 """
-Jobs that come and go on a hub with workers and a controller, with each of Kueue's dispatchers.
+Measure how long 300 jobs of mixed size take on five workers, when they start, and how many copies are made.
 
-The hub, the jobs and their ledger are those of `tests.support.scored_jobs`.
+`make bench-jobs`: with AllAtOnce, then with our dispatcher, as `bench.flips`, but each worker has a quota of
+GPUs, and all jobs, the same ones for each dispatcher, are created at once. `--room`: each worker has quota
+for all jobs, so that a start waits for nothing but the dispatcher and Kueue. `--kueue`: the release whose
+pace Kueue has, such as 0.19 or 0.20. FLAGS of `placement-ac run`, after `--`, replace those of `FLAGS`.
+Prints one JSON object; times are in seconds. `bench.real_jobs` does it on real servers.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import MappingProxyType
-from typing import Final
+import json
+import random
+from collections.abc import Sequence
+from typing import Any, Final
 
 import click
 
-from bench.processes import controller
-from placement_ac.core.api.constants import OUR_CONTROLLER
-from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL, NEWEST_PACE, PACES, KueueSettings
-from tests.support.scored_jobs import Arrival, Ledger, Quotas, Scene, stage
+from bench.jobs_scene import DISPATCHERS, GPU, OURS, kueue_option, scene, ticks, until
+from placement_ac.observability import logs
+from placement_lab.standins.multikueue import PACES, KueueSettings
+from tests.support.scored_jobs import Arrival, Ledger
 
-OURS: Final = "placement-ac"
-DISPATCHERS: Final = {"AllAtOnce": ALL_AT_ONCE, "Incremental": INCREMENTAL, OURS: OUR_CONTROLLER}
-"""The dispatchers by the names in the table, with their names in Kueue's configuration."""
-GPU: Final = "nvidia.com/gpu"
-TICK_SECONDS: Final = 0.05
-SET_UP_SECONDS: Final = 240.0
-kueue_option: Final = click.option(
-    "--kueue",
-    default=NEWEST_PACE.name,
-    type=click.Choice(list(PACES)),
-    help="The release whose pace Kueue has.",
-)
+Object = dict[str, Any]
+
+ALL_AT_ONCE: Final = "AllAtOnce"
+QUOTAS: Final = {"worker1": 8, "worker2": 8, "worker3": 16, "worker4": 16, "worker5": 32}
+"""GPUs of each worker."""
+ROOM: Final = 10_000
+SIZES: Final = {1: 50, 2: 25, 4: 15, 8: 10}
+"""GPUs of a job → how many jobs in a hundred have that size."""
+SHORTEST_SECONDS: Final = 5.0
+LONGEST_SECONDS: Final = 60.0
+FLAGS: Final = ("--dispatch-profile=headroom", "--step-size=1")
+PATIENCE_SECONDS: Final = 3600.0
+CREATED: Final = 201
 
 
-@contextmanager
-def scene(
-    kueue: KueueSettings, flags: Sequence[str], running: int = 0, quotas: Quotas = MappingProxyType({})
-) -> Iterator[Scene]:
-    """Set up the scene with a controller: all clusters are selected, and the list is not throttled.
+def arrivals(number: int, seed: int) -> list[Arrival]:
+    """Return the jobs, the same for the same seed; all come at once."""
+    dice = random.Random(seed)  # noqa: S311  # no secret depends on it
+    sizes = dice.choices([*SIZES], [*SIZES.values()], k=number)
+    return [
+        Arrival(f"job-{count}", 0.0, dice.uniform(SHORTEST_SECONDS, LONGEST_SECONDS), size)
+        for count, size in enumerate(sizes)
+    ]
 
-    `flags`: of `placement-ac run`; `running`: the number of Workloads that run all the time.
+
+def play(
+    dispatcher: str, jobs: list[Arrival], kueue: str, flags: Sequence[str] = FLAGS, room: int = 0
+) -> Object:
+    """Play the jobs with that dispatcher and that pace of Kueue, and return the figures.
+
+    `flags`: of our dispatcher; `room`: GPUs of each worker, in place of `QUOTAS`.
     """
-    with stage(kueue, running, quotas) as there, TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        there.hub.write_kubeconfig(kubeconfig)
-        with controller(kubeconfig, "--log-level", "warning", *flags):
-            yield there
+    logs.configure("text", "error")
+    settings = KueueSettings(DISPATCHERS[dispatcher], events_batch_seconds=1.0, pace=PACES[kueue])
+    quotas = {name: {"default": {GPU: str(room or gpus)}} for name, gpus in QUOTAS.items()}
+    ours = ("--dispatcher=true", *flags) if dispatcher == OURS else ()
+    with scene(settings, ours, quotas=quotas) as there:
+        until(lambda: sorted(there.listed()) == sorted(QUOTAS))
+        there.kueue.throttled = True
+        ledger = Ledger(there.counter)
+        for seconds in ticks(there, ledger, jobs):
+            if seconds > PATIENCE_SECONDS or not ledger.unfinished():
+                break
+        posts = [one for one in there.to_workers() if one.method == "POST" and one.status == CREATED]
+        copies = sum(one.path.endswith("/workloads") for one in posts)
+        return {
+            "kueue": kueue,
+            "dispatcher": dispatcher,
+            "flags": list(ours),
+            "seconds": round(seconds, 1),
+            "copiesPerJob": round(copies / len(jobs), 2),
+            "copiesRead": there.requests()["copiesRead"],
+            **ledger.figures(),
+        }
 
 
-def until(reached: Callable[[], bool]) -> None:
-    end = time.monotonic() + SET_UP_SECONDS
-    while not reached():
-        if time.monotonic() > end:
-            raise click.ClickException("the scene was not set up in time")
-        time.sleep(0.1)  # the set-up is played by other processes; it is asked now and then
+def compare(jobs: list[Arrival], kueue: str, flags: Sequence[str] = FLAGS, room: int = 0) -> Object:
+    """Play the jobs with AllAtOnce and with our dispatcher; `ratio`: our seconds by those of AllAtOnce."""
+    theirs, ours = (play(one, jobs, kueue, flags, room) for one in (ALL_AT_ONCE, OURS))
+    return {"allAtOnce": theirs, "ours": ours, "ratio": round(ours["seconds"] / theirs["seconds"], 2)}
 
 
-def ticks(there: Scene, ledger: Ledger, jobs: Sequence[Arrival]) -> Iterator[float]:
-    """Create each job at its time and complete it at its end; yield the seconds since the start."""
-    began, waiting = time.time(), list(jobs)
-    while True:
-        now = time.time() - began
-        while waiting and now >= waiting[0].at:
-            job = waiting.pop(0)
-            ledger.create(job)
-            there.submit(job.name, {GPU: str(job.gpus)} if job.gpus else None)
-            _finish(there, ledger)
-        _finish(there, ledger)
-        yield now
-        time.sleep(TICK_SECONDS)  # the clock of the bench: jobs and flips come at their times
+@click.command(context_settings={"show_default": True})
+@kueue_option
+@click.option("--jobs", "number", default=300)
+@click.option("--seed", default=1)
+@click.option("--room", is_flag=True, help="Each worker has room for all jobs.")
+@click.option("--only", type=click.Choice([ALL_AT_ONCE, OURS]), help="Play only this dispatcher.")
+@click.argument("flags", nargs=-1)
+def main(number: int, seed: int, room: bool, only: str | None, kueue: str, flags: tuple[str, ...]) -> None:
+    """Measure how long jobs of mixed size take with AllAtOnce and with our dispatcher."""
+    rest = (arrivals(number, seed), kueue, flags or FLAGS, ROOM if room else 0)
+    click.echo(json.dumps(play(only, *rest) if only else compare(*rest), indent=2))
 
 
-def _finish(there: Scene, ledger: Ledger) -> None:
-    for name in ledger.due():
-        there.fleet.finish(name)
+if __name__ == "__main__":
+    main()

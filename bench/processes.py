@@ -1,10 +1,10 @@
 """
 The processes of a measurement: the hub, the controller and the floor; their memory, CPU time and processors.
 
-`python -m bench.processes KUBECONFIG [KIND SIZE ...]` is an embedded hub: it serves until its standard input
-ends, with the objects of `bench.scene.FILLS` from the start; each line there is an order (`down`, `up`,
-`taken`), answered by a line on standard output. The separate process keeps the hub's cost out of the
-measurement.
+`python -m bench.processes KUBECONFIG SIZE ...` is an embedded hub: it serves until its standard input ends,
+with a scene of these sizes (the fields of `bench.scene.Scene`) from the start; each line there asks for the
+requests since the last one, answered by a line on standard output. The separate process keeps the hub's cost
+out of the measurement.
 """
 
 import asyncio
@@ -13,14 +13,13 @@ import contextlib
 import gc
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import astuple, dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -28,16 +27,14 @@ from typing import Any, Final
 import click
 
 import placement_ac
-from bench.scene import FILLS, NEVER_SECONDS, Scene, clear, prepare, refuse_what_is_in_use
-from kubectl_placement.structural_schema.schema_node import prune_and_default
+from bench.scene import NEVER_SECONDS, Scene, clear, prepare, refuse_what_is_in_use, stored, workloads
 from placement_ac.kube.client import Client, Object
 from placement_lab.hub import Hub, strategies
+from placement_lab.structural_schema.schema_node import prune_and_default
 
 STOP_SECONDS: Final = 10.0
 REST_SHARE: Final = 0.05
 """A process that uses a smaller share of a CPU is idle."""
-POLL_SECONDS: Final = 0.01
-"""The interval of the readiness probe of the controller."""
 
 
 @contextmanager
@@ -54,13 +51,13 @@ def module(*words: str, **options: Any) -> Iterator["subprocess.Popen[Any]"]:
                 process.kill()
 
 
-def controller(kubeconfig: Path, *options: str, **popen: Any) -> "contextlib.AbstractContextManager[Any]":
+def controller(kubeconfig: Path, *options: str) -> "contextlib.AbstractContextManager[Any]":
     """Run `placement-ac run` in its own process."""
-    return module("placement_ac", "run", "--kubeconfig", str(kubeconfig), *options, **popen)
+    return module("placement_ac", "run", "--kubeconfig", str(kubeconfig), *options)
 
 
 @cache
-def compile_ours() -> None:
+def _compile_ours() -> None:
     """Compile our code once, as pip does: no start shall wait for it."""
     for file in (__file__, placement_ac.__file__):
         compileall.compile_dir(Path(file).parent, quiet=1)
@@ -86,44 +83,27 @@ class Side:
         """The side that writes MultiKueueClusters and conditions as well, as the controller always does."""
         return self if self.is_controller else replace(self, options=(*self.options, "--whole"))
 
+    def of(self, scene: Scene) -> "Side":
+        """The side that names MultiKueueClusters as the scene expects."""
+        if not scene.shared_names:
+            return self
+        option = "--cluster-names={cluster}" if self.is_controller else "--shared-names"
+        return replace(self, options=(*self.options, option))
+
 
 CONTROLLER: Final = Side(
     "controller",
-    # A single replica, like the floor; its log is not read and would report the intended outage.
+    # A single replica, like the floor; its log is not read.
     ("placement_ac", "run", "--leader-elect=false", "--log-level=error", "--kubeconfig"),
 )
 FLOOR: Final = Side("floor", ("bench.floor",))
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """How the controller names and creates MultiKueueClusters. `options`: those of `placement-ac run`."""
-
-    name: str
-    title: str
-    options: tuple[str, ...] = ()
-    shared_names: bool = False
-
-    def side(self, side: Side) -> Side:
-        of_floor = ("--shared-names",) if self.shared_names else ()
-        return replace(side, options=self.options if side.is_controller else of_floor)
-
-    def scene(self, checks: int, clusters: int) -> Scene:
-        return Scene(checks, clusters, draws=True, shared_names=self.shared_names)
-
-
-SHARED: Final = Variant("shared", "shared names", ("--cluster-names={cluster}",), shared_names=True)
-PREPARED: Final = Variant("prepared", "default names, prepared", ("--prepare-clusters=sets",))
-VARIANTS: Final[Mapping[str, Variant]] = {
-    one.name: one for one in (Variant("default", "default names"), PREPARED, SHARED)
-}
-
-
 class Process:
     """A running side. `began`: its start, by the event loop's clock."""
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", port: int, began: float) -> None:
-        self._popen, self._port = popen, port
+    def __init__(self, popen: "subprocess.Popen[bytes]", began: float) -> None:
+        self._popen = popen
         self.began, self.pid = began, popen.pid
 
     def check(self) -> None:
@@ -137,51 +117,18 @@ class Process:
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)
 
-    async def ready(self) -> float:
-        """Return the seconds from its start until it reported that it is ready.
-
-        The controller by `/readyz` (all kinds have been listed), the floor by a line when its watch is open.
-        """
-        if self._popen.stdout:
-            while not await asyncio.to_thread(self._popen.stdout.readline):
-                self.check()
-        else:
-            while not await _says_ok(self._port):
-                self.check()
-                await asyncio.sleep(POLL_SECONDS)
-        return asyncio.get_running_loop().time() - self.began
-
-
-async def _says_ok(port: int) -> bool:
-    with contextlib.suppress(OSError):  # it does not listen yet
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /readyz HTTP/1.1\r\nHost: controller\r\n\r\n")
-        line = await reader.readline()
-        writer.close()
-        return b" 200 " in line
-    return False
-
 
 @contextmanager
-def running(side: Side, kubeconfig: Path, *, probed: bool = False) -> Iterator[Process]:
-    """Run one side; with `probed` the controller serves its readiness."""
-    port = _free_port() if probed and side.is_controller else 0
-    probes = [f"--health-probe-bind-address=127.0.0.1:{port}"] if port else []
-    compile_ours()
+def running(side: Side, kubeconfig: Path) -> Iterator[Process]:
+    """Run one side."""
+    _compile_ours()
     began = asyncio.get_running_loop().time()
     # A session of its own: Ctrl-C reaches the bench alone, which then stops it.
-    options = {"stdout": None if side.is_controller else subprocess.PIPE, "start_new_session": True}
-    with module(*side.words, str(kubeconfig), *side.options, *probes, **options) as popen:
-        yield Process(popen, port, began)
+    with module(*side.words, str(kubeconfig), *side.options, start_new_session=True) as popen:
+        yield Process(popen, began)
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-# -- what a process takes
+# -- the cost of a process
 
 
 async def until_idle(pid: int, seconds: float, check: Callable[[], None] = lambda: None) -> None:
@@ -256,14 +203,8 @@ def _tie(pid: int, processors: set[int]) -> None:
 
 AGENT: Final = "bench"
 """The User-Agent of the bench itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The number of requests to a hub by name, and the bytes of its watches by kind, without the bench's."""
-
-    requests: Mapping[str, int] = field(default_factory=dict)
-    watched: Mapping[str, int] = field(default_factory=dict)
+Requests = Mapping[str, int]
+"""Number of requests by name: `verb plural[/subresource]`, such as `patch multikueueconfigs`."""
 
 
 class Theirs:
@@ -285,15 +226,8 @@ class Theirs:
         if self._is_ours:  # what others have there is not deleted
             await clear(client)
 
-    def down(self) -> bool:
-        """Make the hub unreachable; False: not possible with this hub."""
-        return False
-
-    def up(self) -> None:
-        """Make the hub reachable again, with all its objects."""
-
-    def taken(self) -> Taken | None:
-        """Return the requests and bytes since the last call; None: the hub does not count them."""
+    def requests(self) -> Requests | None:
+        """Return the requests since the last call, without the bench's; None: the hub does not count them."""
 
 
 class Ours(Theirs):
@@ -308,21 +242,12 @@ class Ours(Theirs):
     async def fill(self, _: Client, scene: Scene) -> None:
         """It has its scene from the start."""
 
-    def down(self) -> bool:
-        self._order("down")
-        return True
-
-    def up(self) -> None:
-        self._order("up")
-
-    def taken(self) -> Taken:
-        return Taken(**json.loads(self._order("taken")))
-
-    def _order(self, words: str) -> str:
+    def requests(self) -> Requests:
         assert self._process.stdin  # noqa: S101  # opened as a pipe
-        self._process.stdin.write(f"{words}\n")
+        self._process.stdin.write("\n")
         self._process.stdin.flush()
-        return self._answer()
+        found: Requests = json.loads(self._answer())
+        return found
 
     def _answer(self) -> str:
         assert self._process.stdout  # noqa: S101  # opened as a pipe
@@ -332,14 +257,10 @@ class Ours(Theirs):
 
 
 @contextmanager
-def embedded(kubeconfig: Path, objects: str = "", *sizes: int) -> Iterator[Ours]:
-    """Run an embedded hub that writes its kubeconfig, once it serves; `objects`, `sizes`: see above."""
-    command = [
-        sys.executable,
-        "-m",
-        "bench.processes",
-        *map(str, (kubeconfig, *[objects][: len(sizes)], *sizes)),
-    ]
+def embedded(kubeconfig: Path, scene: Scene) -> Iterator[Ours]:
+    """Run an embedded hub with that scene; it writes its kubeconfig."""
+    command = [sys.executable, "-m", "bench.processes", str(kubeconfig)]
+    command += [str(int(size)) for size in astuple(scene)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:  # type: ignore[call-overload]  # noqa: S603  # ours
         try:
@@ -348,27 +269,7 @@ def embedded(kubeconfig: Path, objects: str = "", *sizes: int) -> Iterator[Ours]
             process.stdin.close()
 
 
-def embedded_scene(kubeconfig: Path, scene: Scene) -> AbstractContextManager[Ours]:
-    """Run an embedded hub with that scene."""
-    return embedded(kubeconfig, "scene", *map(int, astuple(scene)))
-
-
-def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a command that says how big the fleet on its hub is."""
-    for name, default, text in (
-        ("--workloads", 1_000, "Unfinished Workloads."),
-        ("--checks", 200, "Checks, each with a Placement of 10 clusters."),
-        ("--clusters", 1_000, "ManagedClusters, each with a Secret."),
-    ):
-        command = click.option(name, default=default, help=text)(command)
-    return command
-
-
 # -- in the hub's process
-
-NEXT_PAGE: Final = " (next page)"
-"""The suffix of the name of a LIST that continues an earlier page."""
-DISCOVERY: Final = "get discovery"
 
 
 def named(method: str, path: str, query: Mapping[str, str]) -> str:
@@ -378,42 +279,18 @@ def named(method: str, path: str, query: Mapping[str, str]) -> str:
     if rest[:1] == ["namespaces"] and len(rest) > 2:
         rest = rest[2:]
     if not rest:
-        return DISCOVERY
+        return "get discovery"
     plural, name, sub = (*rest, "", "")[:3]
     verb = {"GET": "get" if name else "list"}.get(method, method.lower())
     if "watch" in query:
         verb = "watch"
-    more = NEXT_PAGE if verb == "list" and query.get("continue") else ""
-    return f"{verb} {plural}{'/' + sub if sub else ''}{more}"
+    return f"{verb} {plural}{'/' + sub if sub else ''}"
 
 
-class _Serving:
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._watched: Counter[str] = Counter()
-
-    def obey(self, order: str) -> str:
-        match order.split():
-            case ["down"]:
-                self._hub.go_down()
-            case ["up"]:
-                self._hub.come_back()
-            case ["taken"]:
-                return json.dumps({"requests": self._requests(), "watched": self._sent()})
-        return ""
-
-    def _requests(self) -> Mapping[str, int]:
-        requests = self._hub.journal[:]
-        del self._hub.journal[: len(requests)]
-        return Counter(named(r.method, r.path, r.query) for r in requests if r.user_agent != AGENT)
-
-    def _sent(self) -> Mapping[str, int]:
-        now: Counter[str] = Counter()
-        for (agent, plural), size in self._hub.watched.items():
-            if agent != AGENT:
-                now[plural] += size
-        before, self._watched = self._watched, now
-        return now - before
+def _requests(hub: Hub) -> Requests:
+    requests = hub.journal[:]
+    del hub.journal[: len(requests)]
+    return Counter(named(r.method, r.path, r.query) for r in requests if r.user_agent != AGENT)
 
 
 def _put(hub: Hub, objects: Iterable[Object], *, complete: bool) -> None:
@@ -434,18 +311,19 @@ def _put(hub: Hub, objects: Iterable[Object], *, complete: bool) -> None:
         store.put(resource, (metadata.get("namespace", ""), metadata["name"]), obj)
 
 
-def main(kubeconfig: str, kind: str = "", *sizes: str) -> None:
+def main(kubeconfig: str, *sizes: str) -> None:
+    checks, clusters, draws, shared_names, number = map(int, sizes)
+    scene = Scene(checks, clusters, bool(draws), bool(shared_names), number)
     hub = Hub()
-    if kind:
-        _put(hub, FILLS[kind](*map(int, sizes)), complete=kind == "scene")
+    _put(hub, stored(scene), complete=True)
+    _put(hub, workloads(number), complete=False)
     gc.collect()
     gc.freeze()  # a garbage collection over 5,000 clusters would count as the API server's time
     with hub:
         hub.write_kubeconfig(Path(kubeconfig))
         print("ready", flush=True)  # noqa: T201  # whoever has started it waits for that
-        serving = _Serving(hub)
-        for line in sys.stdin:
-            print(serving.obey(line), flush=True)  # noqa: T201  # the answer
+        for _ in sys.stdin:
+            print(json.dumps(_requests(hub)), flush=True)  # noqa: T201  # the answer
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from typing import Final
 
 import click
 
-from bench.driver import latency, rest, staged, swaps
-from bench.processes import CONTROLLER, VARIANTS, embedded_scene
-from bench.scene import Scene
+from bench.driver import latency, staged
+from bench.processes import CONTROLLER, embedded
+from bench.scene import CHANGES, Scene, scene_of
 
 BEGIN: Final = signal.SIGUSR1
 END: Final = signal.SIGUSR2
@@ -29,20 +29,19 @@ SHOWN: Final = 30
 """The number of printed functions."""
 
 
-async def play(scene: Scene, changes: int, options: tuple[str, ...], folder: Path) -> Path:
-    """Change decisions, and return the file of the profile. `options`: those of `placement-ac run`."""
+async def play(scene: Scene, changes: int, folder: Path) -> Path:
+    """Change decisions, and return the file of the profile."""
     found = folder / "profile"
     words = ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:])
-    side = replace(CONTROLLER, words=words, options=options)
-    with embedded_scene(folder / "kubeconfig", scene) as hub:
+    side = replace(CONTROLLER, words=words)
+    with embedded(folder / "kubeconfig", scene) as hub:
         async with staged(side, hub, scene) as stage:
             with stage.running() as process:
-                await stage.until_right(process, whole=True)
-                for turn in (1, 0):
-                    await stage.change_all(turn)
-                await rest(process)
+                await stage.until_right()
+                await stage.change_all(turn=1)
+                await stage.rest()
                 os.kill(process.pid, BEGIN)
-                await latency({side.name: stage}, swaps(scene.checks, changes))
+                await latency({side.name: stage}, changes, 2)
                 os.kill(process.pid, END)
                 while not found.exists():
                     process.check()
@@ -79,14 +78,12 @@ def inside(file: Path, words: Sequence[str]) -> None:
 @click.option("--checks", type=click.IntRange(1), default=200)
 @click.option("--clusters", type=click.IntRange(11), default=40)
 @click.option("--changes", type=click.IntRange(2), default=400, help="Single changes.")
-@click.option("--draw", type=click.Choice(list(VARIANTS)), help="Changes that draw the clusters anew.")
+@click.option("--kind", type=click.Choice(list(CHANGES)), default="swap", help="The kind of change.")
 @click.option("--sort", type=click.Choice(["tottime", "cumtime"]), default="tottime")
-def main(checks: int, clusters: int, changes: int, draw: str | None, sort: str) -> None:
+def main(checks: int, clusters: int, changes: int, kind: str, sort: str) -> None:
     """Print a profile of the controller while decisions change."""
     with tempfile.TemporaryDirectory() as folder:
-        variant = VARIANTS[draw or "default"]
-        scene = variant.scene(checks, clusters) if draw else Scene(checks, clusters)
-        found = asyncio.run(play(scene, changes, variant.options, Path(folder)))
+        found = asyncio.run(play(scene_of(kind, checks, clusters), changes, Path(folder)))
         pstats.Stats(str(found)).strip_dirs().sort_stats(sort).print_stats(SHOWN)
 
 

@@ -1,8 +1,8 @@
 """
-The hub of the bench has a scene of clusters with Secrets, and checks with a Placement and a decision
-each; and `FILLS`, objects that an embedded hub has from the start: a scene, Workloads, or a whole fleet.
+The hub of the bench has a scene of clusters with Secrets, checks with a Placement and a decision each, and
+Workloads.
 
-A scene is created over HTTP on any API server.
+A scene is created over HTTP on any API server, without its Workloads; an embedded hub has it from the start.
 A check `c7` has the Placement `p7`, whose decision has ten clusters; a *change* brings the decision to
 another *turn*. Even and odd turns differ in one cluster; in a scene that draws, each turn has ten clusters
 drawn at random, so that with 40 clusters a change replaces 7.5 of them on average.
@@ -14,16 +14,13 @@ import contextlib
 import hashlib
 import random
 import re
-import time
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
 import click
-import orjson
 import trustme
 import yaml
 
@@ -50,16 +47,19 @@ class Scene:
     """The number of checks, and of the clusters that they share.
 
     `draws`: each turn draws the clusters anew. `shared_names`: the MultiKueueCluster of a cluster has its
-    name, for all Placements.
+    name, for all Placements. `workloads`: on the hub, of which `WAITING` wait for the first check.
     """
 
     checks: int
     clusters: int = 40
     draws: bool = False
     shared_names: bool = False
+    workloads: int = 0
 
     def __str__(self) -> str:
-        return f"{self.checks} checks, {self.clusters} clusters"
+        names = ", shared names" if self.shared_names else ""
+        workloads = f", {self.workloads} Workloads" if self.workloads else ""
+        return f"{self.checks} checks, {self.clusters} clusters{names}{workloads}"
 
     def clusters_of(self, check: int, turn: int) -> tuple[str, ...]:
         """Return the clusters of a check in a turn, in OCM's order: by name."""
@@ -75,6 +75,19 @@ class Scene:
         """Return the expected list in the MultiKueueConfig."""
         prefix = "" if self.shared_names else f"p{check}-"
         return [f"{prefix}{cluster}" for cluster in self.clusters_of(check, turn)]
+
+
+CHANGES: Final = {
+    "swap": "one of ten clusters changes",
+    "default": "ten clusters drawn anew",
+    "shared": "ten clusters drawn anew",
+}
+"""Kind of change → its title."""
+
+
+def scene_of(kind: str, checks: int, clusters: int) -> Scene:
+    """Return the scene whose changes are of that kind."""
+    return Scene(checks, clusters, draws=kind != "swap", shared_names=kind == "shared")
 
 
 # -- objects
@@ -97,10 +110,11 @@ def check_of(name: str, placement: str) -> Object:
     )
 
 
-def multikueue_check_of(name: str, config: str) -> Object:
+def multikueue_check_of(config: str) -> Object:
+    """Return Kueue's check with that MultiKueueConfig."""
     parameters = {"apiGroup": api.KUEUE, "kind": api.MULTIKUEUE_CONFIG.kind, "name": config}
-    spec = {"controllerName": f"{api.KUEUE}/multikueue", "parameters": parameters}
-    return body(api.ADMISSION_CHECK, name, spec=spec)
+    spec = {"controllerName": api.MULTIKUEUE_CONTROLLER, "parameters": parameters}
+    return body(api.ADMISSION_CHECK, MULTIKUEUE, spec=spec)
 
 
 def secret_of(cluster: str, kubeconfig: bytes) -> Object:
@@ -135,18 +149,13 @@ def owned_by(decision: Object, placement: Object) -> Object:
 
 async def create(client: Client, *objects: Object) -> None:
     """Create objects and their status, in order; a PlacementDecision is owned by its Placement."""
-    kinds = {kind.kind: kind for kind in (NAMESPACE, *QUEUES, *KINDS)}
+    kinds = {kind.kind: kind for kind in (NAMESPACE, *KINDS)}
     for obj in objects:
         kind, name = kinds[obj["kind"]], obj["metadata"]["name"]
         sent = await owned(client, obj) if kind is api.PLACEMENT_DECISION else obj
         await client.create(newest(kind), sent)
         if "status" in obj:
             await _write_status(client, kind, name, obj["status"])
-
-
-async def select(client: Client, placement: str, scores: Mapping[str, int]) -> None:
-    """Write OCM's decision for these clusters, best first."""
-    await _write_status(client, api.PLACEMENT_DECISION, f"{placement}-decision-1", decided(scores, scores))
 
 
 async def _write_status(client: Client, kind: api.Kind, name: str, status: Object) -> None:
@@ -213,27 +222,9 @@ async def all_of(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     await asyncio.gather(*map(one, work))
 
 
-async def until_listed(
-    client: Client, kind: api.Kind, reached: Callable[[Sequence[Object]], bool]
-) -> Sequence[Object]:
-    """Return the objects of a kind once they are as wanted; ClickException at the deadline."""
-    end = time.monotonic() + NEVER_SECONDS
-    while not reached(found := (await client.list(newest(kind))).items):
-        if time.monotonic() > end:
-            raise click.ClickException(f"the {kind.plural} are not as expected after {NEVER_SECONDS:g} s")
-        await asyncio.sleep(0.05)
-    return found
-
-
-def has_condition(item: Object, kind: str, **fields: object) -> bool:
-    """Whether a condition of that type is True; `fields` must be as given."""
-    wanted = {"type": kind, "status": "True", **fields}
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return any(wanted.items() <= condition.items() for condition in conditions)
-
-
 def is_active(item: Object) -> bool:
-    return has_condition(item, "Active")
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any((one["type"], one["status"]) == ("Active", "True") for one in conditions)
 
 
 async def follow(client: Client, kind: api.Kind, take: Callable[[str, Object], None]) -> None:
@@ -256,7 +247,7 @@ NAMES: Final[Mapping[api.Kind, str]] = {
     api.MULTIKUEUE_CLUSTER: r"p\d+-cluster-\d{4,}",
 }
 SHARED: Final = re.compile(r"cluster-\d{4,}")
-"""The MultiKueueClusters that all checks share; others may use such names, without the controller's label."""
+"""The MultiKueueClusters that all checks share; others may use such names, without a label of ours."""
 KINDS: Final = (
     api.ADMISSION_CHECK,
     api.PLACEMENT_DECISION,
@@ -266,7 +257,6 @@ KINDS: Final = (
     api.SECRET,
 )
 """The kinds of a scene, in order of deletion: causes first."""
-QUEUES: Final = (api.RESOURCE_FLAVOR, api.CLUSTER_QUEUE, api.LOCAL_QUEUE)
 IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES)
 """Kinds of which an unused hub has no objects."""
 
@@ -274,7 +264,7 @@ IN_USE: Final = (api.ADMISSION_CHECK, api.PLACEMENT, api.MANAGED_CLUSTER, *NAMES
 def is_mine(kind: api.Kind, item: Object) -> bool:
     name, labels = item["metadata"]["name"], item["metadata"].get("labels") or {}
     if kind is api.MULTIKUEUE_CLUSTER and SHARED.fullmatch(name):
-        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY
+        return labels.get(api.LABEL_MANAGED_BY) == api.MANAGED_BY or MINE.items() <= labels.items()
     if kind in NAMES:
         return re.fullmatch(NAMES[kind], name) is not None
     return MINE.items() <= labels.items()
@@ -306,8 +296,11 @@ async def _delete(client: Client, kind: api.Kind, name: str, namespace: str | No
 
 # -- what an embedded hub has from the start
 
-CHECK: Final = "p"
-"""The AdmissionCheck that our Workloads wait for."""
+FIRST: Final = "c0"
+MULTIKUEUE: Final = "mk"
+"""The AdmissionChecks that Workloads wait for: ours, and Kueue's."""
+WAITING: Final = 1000
+"""Workloads that wait for the first check, spread evenly over all."""
 TEAMS: Final = 20
 WHEN: Final = "2026-08-01T12:00:00Z"
 _uids = count(1)
@@ -397,157 +390,38 @@ podSetAssignments:
   name: main
   resourceUsage: {cpu: "16", memory: 128Gi, nvidia.com/gpu: "2"}
 """)
-_WAITING: Final = _status((CHECK, "Pending"), ("mk", "Pending"))
+_WAITING: Final = _status((FIRST, "Pending"), (MULTIKUEUE, "Pending"))
 _ADMITTED: Final = condition("Admitted", "Admitted", "The workload is admitted")
 _COMPLETED: Final = condition("Finished", "Succeeded", "Job finished successfully")
-_FINISHED: Final = _status((CHECK, "Ready"), ("mk", "Ready"), more=[_ADMITTED, _COMPLETED])
+_FINISHED: Final = _status((FIRST, "Ready"), (MULTIKUEUE, "Ready"), more=[_ADMITTED, _COMPLETED])
 _NO_QUOTA: Final = condition("QuotaReserved", "Pending", "couldn't assign flavors to pod set main", "False")
 _OF_OTHERS: Final = {"conditions": [_NO_QUOTA]}
 
 
-def workloads(number: int, ours: int) -> Iterator[Object]:
-    """Yield so many Workloads, `ours` of them unfinished and spread evenly over the list."""
-    every = number // ours if ours else 0
+def workloads(number: int) -> Iterator[Object]:
+    """Yield so many Workloads: those that wait, those of others that have no quota, and finished ones."""
+    every = max(1, number // WAITING)
     for at in range(number):
-        waits = bool(ours) and at % every == 0 and at // every < ours
+        waits = at % every == 0 and at // every < WAITING
         yield workload(at, _WAITING if waits else _FINISHED if at % 10 else _OF_OTHERS)
 
 
-# -- a fleet
+# -- a scene
 
 
-def fleet(clusters: int, checks: int, workloads: int) -> Iterator[Object]:
-    """Yield all objects of the hub. The clusters are in one set, bound in Kueue's namespace."""
-    names = [f"cluster-{number:04}" for number in range(clusters)]
-    yield _object("Namespace", NS, group="v1", spec={}, status={"phase": "Active"})
-    group = f"{api.OCM_CLUSTER}/v1beta2"
-    yield _object("ManagedClusterSet", "global", group=group, spec={})
-    yield _object("ManagedClusterSetBinding", "global", NS, group, spec={"clusterSet": "global"})
-    for name in names:
-        yield from _cluster(name)
-    for number in range(checks):
-        yield from _check(number, names)
-    for number in range(workloads):
-        of = number % checks
-        states = [(f"placement-{of:03}", "Ready"), (f"multikueue-{of:03}", "Ready")]
-        yield workload(number, _status(*states))
-
-
-def stored_scene(*sizes: int) -> Iterator[Object]:
-    """Yield the objects of a scene as the server stores them; `sizes`: the fields of the `Scene`."""
-    for few in objects(Scene(*sizes)):
+def stored(scene: Scene) -> Iterator[Object]:
+    """Yield the objects of a scene, without its Workloads, as the server stores them."""
+    for few in objects(scene):
         placement, *others = map(_stored, few)
         yield placement
         yield from (
             owned_by(one, placement) if one["kind"] == api.PLACEMENT_DECISION.kind else one for one in others
         )
+    if scene.workloads:
+        yield _stored(_mine(multikueue_check_of("p0")))
 
 
-FILLS: Final[Mapping[str, Callable[..., Iterator[Object]]]] = {
-    "workloads": workloads,
-    "fleet": fleet,
-    "scene": stored_scene,
-}
-"""Name → the objects of a hub."""
-
-
-def _object(
-    kind: str, name: str, namespace: str = "", group: str = f"{api.KUEUE}/v1beta2", **rest: Any
-) -> Object:
-    where = {"namespace": namespace} if namespace else {}
-    item = {"apiVersion": group, "kind": kind, "metadata": {"name": name} | where | rest.pop("metadata", {})}
-    return _stored(item | rest)
-
-
-def _stored(item: Object, **rest: Any) -> Object:
+def _stored(item: Object) -> Object:
     """Return the object with the metadata that the server sets."""
     ours = {"uid": str(uuid.UUID(int=next(_uids))), "creationTimestamp": WHEN, "generation": 1}
-    return item | {"metadata": ours | item["metadata"]} | rest
-
-
-def _token(cluster: str) -> str:
-    """A token as an API server issues it to a ServiceAccount, except for the signature."""
-    now = datetime.now(UTC)
-    claims = {
-        "aud": ["https://kubernetes.default.svc"],
-        "exp": int((now + timedelta(days=1)).timestamp()),
-        "iat": int(now.timestamp()),
-        "iss": "https://kubernetes.default.svc",
-        "sub": f"system:serviceaccount:open-cluster-management-agent-addon:{cluster}",
-    }
-    parts = (orjson.dumps({"alg": "RS256", "kid": "k" * 43}), orjson.dumps(claims), b"s" * 256)
-    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
-
-
-def _cluster(name: str) -> Iterator[Object]:
-    """Yield a ManagedCluster and its Secret; every cluster has its own CA."""
-    authority = trustme.CA().cert_pem.bytes()
-    server = f"https://api.{name}.example.com:6443"
-    config = {"url": server, "caBundle": base64.b64encode(authority).decode()}
-    resources = {"cpu": "512", "memory": "4Ti", "nvidia.com/gpu": "64", "pods": "5000"}
-    claims = [{"name": f"claim-{n}.open-cluster-management.io", "value": f"value-{n}"} for n in range(12)]
-    kinds = ("HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable")
-    conditions = [condition(kind, kind, f"The condition {kind} of the managed cluster") for kind in kinds]
-    status = {"allocatable": resources, "capacity": resources, "clusterClaims": claims}
-    status |= {"conditions": conditions, "version": {"kubernetes": "v1.34.1"}}
-    labels = {f"{api.OCM_CLUSTER}/clusterset": "global", "vendor": "OpenShift", "cloud": "Amazon"}
-    spec = {"hubAcceptsClient": True, "leaseDurationSeconds": 60, "managedClusterClientConfigs": [config]}
-    rest: Object = {"metadata": {"labels": labels}, "spec": spec, "status": status}
-    yield _object("ManagedCluster", name, group=f"{api.OCM_CLUSTER}/v1", **rest)
-    kubeconfig = write_kubeconfig(server, authority, _token(name), name)
-    assert isinstance(kubeconfig, bytes), kubeconfig  # noqa: S101  # its parts are valid
-    yield _stored(secret_of(name, kubeconfig), type="Opaque")
-
-
-def _by_us(labels: Object, check: Object, fields: Object) -> Object:
-    """The metadata of an object that the controller has applied."""
-    owner = {"apiVersion": check["apiVersion"], "kind": "AdmissionCheck"}
-    owner |= {key: check["metadata"][key] for key in ("name", "uid")}
-    owned = f'k:{{"uid":"{owner["uid"]}"}}'
-    applied: Object = {"f:labels": {f"f:{label}": {} for label in labels}, "f:ownerReferences": {owned: {}}}
-    entry = {"manager": "placement-ac", "operation": "Apply", "apiVersion": check["apiVersion"], "time": WHEN}
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": applied, "f:spec": fields}}
-    return {"labels": labels, "ownerReferences": [owner], "managedFields": [entry]}
-
-
-def _check(number: int, names: list[str]) -> Iterator[Object]:
-    """Yield one check of ours with its objects; its Placement selects ten of the clusters."""
-    name, theirs = f"placement-{number:03}", f"multikueue-{number:03}"
-    chosen = [names[(number * 5 + n) % len(names)] for n in range(PER_CHECK)]
-    active = condition("Active", "Active", "MultiKueueConfig and MultiKueueCluster generated")
-    check = _stored(check_of(name, name), status={"conditions": [active]})
-    yield check
-    yield _stored(multikueue_check_of(theirs, name), status={"conditions": [active]})
-    labels = {api.LABEL_MANAGED_BY: api.MANAGED_BY, api.LABEL_PLACEMENT: name}
-    listed = {f"{name}-{cluster}": cluster for cluster in chosen}
-    metadata = _by_us(labels, check, {"f:clusters": {}})
-    yield _object("MultiKueueConfig", name, metadata=metadata, spec={"clusters": [*listed]})
-    connected = {"conditions": [condition("Active", "Active", "Connected")]}
-    for listed_as, cluster in listed.items():
-        metadata = _by_us(
-            labels | {api.LABEL_CLUSTER: cluster}, check, {"f:clusterSource": {"f:kubeConfig": {}}}
-        )
-        source = {"kubeConfig": {"location": f"multikueue-{cluster}", "locationType": "Secret"}}
-        rest: Object = {"spec": {"clusterSource": source}, "status": connected}
-        yield _object("MultiKueueCluster", listed_as, metadata=metadata, **rest)
-    yield from _placement(name, chosen)
-    strategy = {"admissionChecks": [{"name": one} for one in (name, theirs)]}
-    status = {"conditions": [condition("Active", "Ready", "Can admit new workloads")], "pendingWorkloads": 1}
-    queue, spec = f"queue-{number:03}", {"admissionChecksStrategy": strategy}
-    yield _object("ClusterQueue", queue, spec=spec, status=status)
-    yield _object("LocalQueue", "user-queue", f"team-{number}", spec={"clusterQueue": queue})
-
-
-def _placement(name: str, chosen: list[str]) -> Iterator[Object]:
-    """Yield a Placement and its decision."""
-    satisfied = ("PlacementSatisfied", "AllDecisionsScheduled", "All cluster decisions scheduled")
-    status = {
-        "numberOfSelectedClusters": PER_CHECK,
-        "decisionGroups": [{"clusterCount": PER_CHECK, "decisions": [f"{name}-decision-1"]}],
-        "conditions": [condition(*satisfied)],
-    }
-    spec = {"numberOfClusters": PER_CHECK, "clusterSets": ["global"]}
-    placement = _object("Placement", name, NS, f"{api.OCM_CLUSTER}/v1beta1", spec=spec, status=status)
-    yield placement
-    scores = {cluster: 100 - n for n, cluster in enumerate(chosen)}
-    yield _stored(owned_by(decision_of(name, status=decided(chosen, scores)), placement))
+    return item | {"metadata": ours | item["metadata"]}

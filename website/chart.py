@@ -7,30 +7,51 @@ compare the files with what this module returns.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from placement_ac.config.settings import Settings, is_duration, is_list, is_share
+from placement_ac.config.settings import ITEM_PATTERNS, Settings, is_duration, is_list, is_share
+from placement_ac.core.api.durations import DURATION, NUMBER
+from placement_ac.core.inputs.rights import RELEASE
 
 CHART: Final = Path(__file__).resolve().parents[1] / "charts" / "placement-ac"
 VALUES: Final = CHART / "values.yaml"
 SCHEMA: Final = CHART / "values.schema.json"
 README: Final = CHART / "README.md"
 
-OWN_VALUE: Final = (
-    "placement_namespace", "kueue_namespace", "cluster_names", "dispatcher", "access_providers",
-    "credentials_provision", "credentials_account", "credentials_form", "credentials_probe", "worker_setup",
-    "worker_setup_template", "report_scores", "give_up",
-)  # fmt: skip
-"""Settings that have a value of their own, because rights, volumes or ports depend on them."""
+OWN_VALUE: Final = {
+    "placement_namespace": "placements.namespaces",
+    "kueue_namespace": "kueue.namespace",
+    "cluster_names": "clusterNames",
+    "dispatcher": "dispatcher.enabled",
+    "access_providers": "clusterProfiles.accessProviders",
+    "credentials_provision": "credentials.provision",
+    "credentials_account": "credentials.account",
+    "credentials_form": "credentials.form",
+    "credentials_probe": "probing.enabled",
+    "worker_setup": "workerSetup.enabled",
+    "worker_setup_template": "workerSetup.template",
+    "report_scores": "scores.enabled",
+}
+"""Setting → its own value, as rights, volumes or ports depend on it; the chart has these in _helpers.tpl."""
 NOT_IN_A_POD: Final = ("config", "kubeconfig", "context")
 LISTENING: Final = ("metrics_bind_address", "health_probe_bind_address")
 """Settings that must not be empty: the ports of the container come from them."""
 
+_WRITTEN: Final[Mapping[str, Any]] = {
+    "duration": {"type": ["string", "number"], "pattern": f"^({DURATION}|{NUMBER})$", "minimum": 0},
+    "share": {
+        "type": ["string", "number"],
+        "pattern": r"^([0-9]{1,2}(\.[0-9]+)?%|0(\.[0-9]+)?)$",
+        "minimum": 0,
+        "exclusiveMaximum": 1,
+    },
+}
+"""How one writes durations (a bare number is of seconds) and shares."""
 _COMMENT: Final = re.compile(r"( *)# (-- )?(.*)")
 _KEY: Final = re.compile(r"( *)([\w-]+):")
 _SHOWN: Final = 50
@@ -73,10 +94,17 @@ def setting_schema(name: str) -> dict[str, Any]:
     kept = {
         key: made[key] for key in ("type", "enum", "items", "pattern", "minimum", "maximum") if key in made
     }
-    if is_duration(name) or is_share(name):
-        kept = {"type": ["string", "number"]}
+    if is_duration(name):
+        kept = _WRITTEN["duration"] | {key: kept[key] for key in ("minimum",) if key in kept}
+    elif is_share(name):
+        kept = _WRITTEN["share"]
     elif is_list(name):
         kept["type"] = ["string", "array"]
+    if name in ITEM_PATTERNS:
+        item = f"({ITEM_PATTERNS[name].pattern})"
+        kept |= {"items": {"type": "string", "pattern": f"^{item}$"}, "pattern": f"^({item}( *, *{item})*)?$"}
+    if name == "kueue_version":
+        kept["pattern"] = f"^({RELEASE.pattern})?$"
     if name in LISTENING:
         kept["minLength"] = 1
     return {"description": " ".join((field.description or "").split())} | kept
@@ -88,7 +116,7 @@ def schema(before: dict[str, Any], values: str) -> dict[str, Any]:
     allowed = (name for name in Settings.model_fields if name not in (*OWN_VALUE, *NOT_IN_A_POD))
     after["properties"]["config"]["properties"] = {
         name.replace("_", "-"): setting_schema(name) for name in allowed
-    }
+    } | {name.replace("_", "-"): {"description": f"Set {path} instead"} for name, path in OWN_VALUE.items()}
     for path, words in described(values).items():
         where = after
         for part in path.split("."):

@@ -66,7 +66,6 @@ SETTINGS_IN_USE: Final = {
     "preconditions": "jobs,integrations,configmaps",
     "job_taints": "example.com/*",
     "cost_labels": "cost.example.com/hour",
-    "give_up": "true",
     "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",
@@ -100,7 +99,7 @@ SETTINGS_IN_USE: Final = {
     "leader_elect_resource_name": "placement-ac-test",
     "leader_elect_resource_namespace": "placement-ac-system",
     "log_format": "json",
-    "log_level": "info,kube.client=debug",
+    "log_level": "debug",
 }
 """An example value of each setting, as written for the flag."""
 

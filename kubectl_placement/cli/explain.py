@@ -33,7 +33,6 @@ from kubectl_placement.cli.worker_options import (
     foreign_job_notes,
     quota_options,
     require_hub,
-    simulation_time,
     with_quota,
 )
 from kubectl_placement.explain.explanations import (
@@ -162,7 +161,7 @@ def _explain_workload(
         notes += foreign_job_notes(where, view, raw, wanted)
     if may_move(job):
         notes.append(move_text(view, job))
-    workload, controller = explain_workload(view, raw, notes, simulation_time()), controller_state(view)
+    workload, controller = explain_workload(view, raw, notes), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}
 

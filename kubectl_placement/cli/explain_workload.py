@@ -1,4 +1,4 @@
-"""`placement-ac explain workload`: the state of a Workload, and a table of clusters and plugins."""
+"""`placement-ac explain workload`: the state of a Workload, and a table of clusters."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +10,7 @@ from rich.text import Text
 from kubectl_placement.cli.output import age_text, plain_table, safe_text
 from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
-from kubectl_placement.jobs.expected_start import expected_start_text
+from kubectl_placement.jobs.queue_position import QueuePosition
 from placement_ac.core.api.constants import WAITS_FOR
 from placement_ac.core.api.text import joined
 
@@ -24,10 +24,16 @@ def workload_texts(
     yield safe_text(
         f"Workload {explanation.namespace}/{explanation.name}: {_state(explanation, now)}", "bold"
     )
-    if explanation.expected_start:
-        yield safe_text(expected_start_text(explanation.expected_start))
+    if explanation.position:
+        yield safe_text(position_text("ClusterQueue", explanation.position))
     yield from (safe_text(f"({note})") for note in explanation.notes)
     yield from choice_texts(explanation, now, wide=wide)
+
+
+def position_text(kind: str, position: QueuePosition) -> str:
+    """Return the position of a job in a queue of that kind, in one line."""
+    place, jobs = position.place, position.jobs
+    return f"It is number {place} of the {jobs} that wait in {kind} {position.queue}."
 
 
 def choice_texts(explanation: WorkloadExplanation, now: datetime, *, wide: bool) -> Iterator[RenderableType]:

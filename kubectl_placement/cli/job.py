@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Final
 
 import click
 from rich.console import RenderableType
@@ -27,11 +26,9 @@ from kubectl_placement.cli.worker_options import (
     connector_of,
     quota_options,
     require_hub,
-    simulation_time,
 )
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.jobs.expected_start import StartReport
 from kubectl_placement.jobs.lookup import find_workloads
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from kubectl_placement.readers.hub_reader import Namespaces
@@ -47,9 +44,6 @@ from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.kube.client import Client
-
-OTHERS_UNSEEN: Final = StartReport(None, None, "you may not list the Workloads of all namespaces", None, 0)
-"""Of a job before which others may wait that are not seen."""
 
 
 @click.command("job", cls=ReadCommand, epilog="Example:  placement-ac job my-training -n team-a")
@@ -68,8 +62,8 @@ def command(
     NAME is that of a Job, JobSet, PyTorchJob or whatever Kueue has queued, or of its Workload; with TYPE
     (also TYPE/NAME) if there are several of that name. The first line says what it waits for and what to do.
     Of a job that waits, the table of clusters says which filter refuses which cluster, as `explain workload`
-    does; with --workers the quota of the workers counts, and a line says when it is expected to start. The
-    right to list Workloads in its namespace is enough; what else cannot be seen is named.
+    does; with --workers the quota of the workers counts. The right to list Workloads in its namespace is
+    enough; what else cannot be seen is named.
     """
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
@@ -134,13 +128,9 @@ class JobCommand:
         raw = self.found(reading, space)
         line = job_line(OneJob(raw, HubJobs(reading.view)))
         unexplained = "" if line.state in FINISHED else why_unexplained(reading)
-        explanation = (
-            None
-            if unexplained or line.state in FINISHED
-            else explain_workload(reading.view, raw, spent=simulation_time())
-        )
-        if explanation and explanation.expected_start and not sees_all:
-            explanation = replace(explanation, expected_start=OTHERS_UNSEEN)
+        explanation = None if unexplained or line.state in FINISHED else explain_workload(reading.view, raw)
+        if explanation and not sees_all:  # others may wait before it that are not seen
+            explanation = replace(explanation, position=None)
         notes = (*unseen(reading), *filter(None, (unexplained,)))
         return ShownJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
 

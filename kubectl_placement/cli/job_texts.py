@@ -7,9 +7,8 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from kubectl_placement.cli.explain_workload import choice_texts
+from kubectl_placement.cli.explain_workload import choice_texts, position_text
 from kubectl_placement.cli.output import age_text, plain_table, safe_text
-from kubectl_placement.jobs.expected_start import expected_start_text
 from kubectl_placement.story.model import FINISHED, JobLine, JobState, JobStory
 from kubectl_placement.story.pods import PodsThere
 from placement_ac.core.api.fields import format_time
@@ -20,12 +19,10 @@ NOTHING: Final = "-"
 def story_texts(story: JobStory, now: datetime, *, wide: bool) -> Iterator[RenderableType]:
     """Yield the story; `wide`: with the events of Pods, and the clusters where a placed job could go."""
     yield safe_text(headline(story.job, now), "bold")
-    start = story.explanation.expected_start if story.explanation else None
-    if start:
-        yield safe_text(expected_start_text(start))
-    if story.position and not (start and start.position):
-        place, jobs = story.position.place, story.position.jobs
-        yield safe_text(f"It is number {place} of the {jobs} that wait in LocalQueue {story.position.queue}.")
+    if story.explanation and story.explanation.position:
+        yield safe_text(position_text("ClusterQueue", story.explanation.position))
+    elif story.position:
+        yield safe_text(position_text("LocalQueue", story.position))
     yield Text()
     yield from _steps(story)
     if story.pods:

@@ -32,6 +32,7 @@ from kubectl_placement.plan.plan_report import (
     SetupQuota,
 )
 from kubectl_placement.plan.what_if import new_jobs, what_if
+from kubectl_placement.readers.dry_run import refusals
 from kubectl_placement.readers.manifests import STDIN, files_of, read_manifests
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import login_to, with_client
@@ -50,6 +51,7 @@ CHANGES: Final = 1
 """The exit code if something would change."""
 UNKNOWN: Final = 2
 """The exit code if it is unknown what OCM would decide for a Placement."""
+NOT_VALIDATED: Final = "not validated: with --server-side, the API server says what it would refuse"
 _OPTIONAL_KINDS: Final = (
     SECRET,
     CLUSTER_PROFILE,
@@ -92,11 +94,21 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     metavar="FILE,…",
     help="The manifests: files, folders, or - for stdin; may be given several times.",
 )
+@click.option(
+    "--server-side",
+    is_flag=True,
+    help="Have the API server validate the manifests, by a dry run; it needs the rights to write them.",
+)
 @click.option("--moves", is_flag=True, help="Instead of manifests: which running jobs would be moved now.")
 @quota_options
 @output("json", "yaml", "name")
 def command(
-    where: HubSource, files: tuple[str, ...], moves: bool, wanted: WorkerOptions | None, form: Form
+    where: HubSource,
+    files: tuple[str, ...],
+    server_side: bool,
+    moves: bool,
+    wanted: WorkerOptions | None,
+    form: Form,
 ) -> None:
     """Preview what manifests would change, before they are applied.
 
@@ -104,8 +116,10 @@ def command(
     """
     if moves == bool(files):
         raise click.UsageError("use either -f, for manifests, or --moves, for jobs that run")
+    if server_side and where.dump_files:
+        raise click.UsageError("use --server-side without --from-dump: it needs a hub")
     require_hub(where, wanted)
-    (_plan_moves if moves else partial(_plan_manifests, files))(where, wanted, form)
+    (_plan_moves if moves else partial(_plan_manifests, files, server_side))(where, wanted, form)
 
 
 def _plan_moves(where: HubSource, wanted: WorkerOptions | None, form: Form) -> None:
@@ -163,7 +177,7 @@ def _lacks_namespace(manifest: Object) -> bool:
 
 
 def _plan_manifests(
-    files: tuple[str, ...], where: HubSource, wanted: WorkerOptions | None, form: Form
+    files: tuple[str, ...], server_side: bool, where: HubSource, wanted: WorkerOptions | None, form: Form
 ) -> None:
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
@@ -179,6 +193,8 @@ def _plan_manifests(
     report_missing(found)
     if not where.dump_files:
         found = with_client(where, partial(with_setup_inputs, reading=found, manifests=manifests))
+    if server_side:
+        _validate(where, manifests, found.view.settings.placement_namespace[0])
     answer = what_if(found.view, manifests)
     if wanted:
         after = with_quota(where, answer.after, workers_of_jobs(answer.after, manifests), wanted)
@@ -192,19 +208,33 @@ def _plan_manifests(
         "quota": answer.quota,
         "passedOver": answer.passed_over,
         "warnings": answer.warnings,
+        "validated": server_side,
     }
     names = [
         f"placement/{entry.plan.namespace}/{entry.plan.name}" for entry in answer.entries if entry.changed
     ]
     emit(form, document, lambda _: _for_people(answer), lambda: names)
-    for name in answer.passed_over:
-        click.echo(f"ignored: {one_line(name)}", err=True)
-    for warning in answer.warnings:
-        click.echo(f"warning: {one_line(warning)}", err=True)
+    for line in _notes(answer, validated=server_side or form != "table"):
+        click.echo(line, err=True)
     if form == "table":
         emit(form, document, lambda _: _diffs(answer))
     if answer.unknown or answer.changed:
         click.get_current_context().exit(UNKNOWN if answer.unknown else CHANGES)
+
+
+def _validate(where: HubSource, manifests: Sequence[Object], namespace: str) -> None:
+    """Raise ClickException with what the API server says of each manifest that it refuses."""
+    found = with_client(where, partial(refusals, manifests=manifests, namespace=namespace))
+    if found:
+        raise click.ClickException("\n".join(map(one_line, found)))
+
+
+def _notes(answer: PlanReport, *, validated: bool) -> Iterator[str]:
+    """Yield the lines for stderr; a document says itself whether it is `validated`."""
+    yield from (f"ignored: {one_line(name)}" for name in answer.passed_over)
+    yield from (f"warning: {one_line(warning)}" for warning in answer.warnings)
+    if not validated:
+        yield NOT_VALIDATED
 
 
 # -- tables

@@ -5,8 +5,7 @@ The option `--workers` and those that go with it, and how the commands that have
 """
 
 import asyncio
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -29,7 +28,6 @@ from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, RESOUR
 from placement_ac.core.api.fields import get_strs
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
-from placement_ac.core.expected_start.estimate import SIMULATION_SECONDS
 from placement_ac.core.inputs.state import WorkerCopies
 from placement_ac.kube.client import Client
 from placement_ac.workers.connector import WorkerConnector
@@ -116,12 +114,6 @@ def with_quota(where: HubSource, view: HubView, workers: WorkloadsByWorker, want
         return await read_quota(connector_of(client, view, wanted), view, workers)
 
     return with_client(where, read) if workers else view.with_queue_facts({})
-
-
-def simulation_time() -> Callable[[], float]:
-    """Return a function that says which share of SIMULATION_SECONDS has passed since now."""
-    began = time.monotonic()
-    return lambda: (time.monotonic() - began) / SIMULATION_SECONDS
 
 
 async def read_copies(

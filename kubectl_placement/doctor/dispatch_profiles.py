@@ -1,23 +1,21 @@
-"""The rule for the dispatcher's profiles: the scores, filters and profiles that they name exist. Pure."""
+"""The rule for the dispatcher's profiles: the scores and profiles that the checks name exist. Pure."""
 
 import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import ADMISSION_CHECK, ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.fields import get_str, name_of
 from placement_ac.core.api.text import did_you_mean
-from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.dispatch.profiles import PROFILES, RANKED, ProfileError, parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 
 
 @hub_rule(
     "dispatch-profiles",
-    "with the dispatcher: the profiles of the settings and of the checks exist, and so do the scores and "
-    "filters that they name",
+    "with the dispatcher: the profiles of the checks exist, and so do the scores that they name",
     "kubectl annotate admissioncheck CHECK placement-ac.open-cluster-management.io/dispatch-profile=PROFILE",
     ADMISSION_CHECK,
 )
@@ -25,8 +23,6 @@ def dispatch_profiles(setup: HubSetup) -> Iterator[Finding]:
     if not setup.settings.dispatcher:
         yield ok("there is no dispatcher")
         return
-    profile = setup.settings.dispatch_profile
-    yield from _judged("dispatch-profile", profile, setup.set_setting("dispatch_profile", RANKED))
     ours = {check.meta.name for check in setup.view.our_checks}
     for check in setup.dump.of(ADMISSION_CHECK):
         name, profile = name_of(check), get_str(check, "metadata", "annotations", ANNOTATION_DISPATCH_PROFILE)
@@ -42,15 +38,9 @@ def _judged(what: str, profile: str, fix: str) -> Iterator[Finding]:
     known = (*PROFILES, *SCORES)
     meant = "".join(did_you_mean(word, known) for word in words if word not in known)
     try:
-        parse_profile(profile, AssumedPlugins())
-    except ProfileError as error:
-        yield fail(f"{what}: {error}{meant}", fix)
-        return
-    try:
         parse_profile(profile)
     except ProfileError as error:
-        needed = "a plugin of that name must be installed with the controller"
-        yield warn(f"{what}: {error}; {needed}{meant}", fix)
+        yield fail(f"{what}: {error}{meant}", fix)
 
 
 RULES: Final = (dispatch_profiles,)

@@ -4,7 +4,7 @@ Explain where a Workload goes: its state, and for each of its Placements the clu
 Pure.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -13,15 +13,14 @@ from kubectl_placement.explain.subject import owner_names
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
-from kubectl_placement.jobs.expected_start import StartReport, start_report
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
+from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
 from kubectl_placement.jobs.worker_quota import quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
-from placement_ac.core.expected_start.estimate import no_limit
 
 FINISHED: Final = "it has finished"
 NOW: Final = "filters and points are of now, and not of when it was nominated"
@@ -63,17 +62,12 @@ class WorkloadExplanation:
     """The MultiKueueCluster that it was placed on; "": none."""
     placements: tuple[PlacementChoice, ...]
     notes: tuple[str, ...]
-    expected_start: StartReport | None
-    """None: it does not wait."""
+    position: QueuePosition | None
+    """In its ClusterQueue; None: it does not wait, or that is unknown."""
 
 
-def explain_workload(
-    view: HubView, raw: Object, notes: Iterable[str] = (), spent: Callable[[], float] = no_limit
-) -> WorkloadExplanation:
-    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers.
-
-    `spent`: the share of the time for simulations that is gone, 0 to 1.
-    """
+def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> WorkloadExplanation:
+    """Return the explanation of a Workload on the hub, with these notes about its Job and the workers."""
     job = workload_with_job(raw)
     queue = get_str(raw, "spec", "queueName")
     path = (
@@ -107,7 +101,7 @@ def explain_workload(
             *quota_notes(view, placements),
             *_ignored(view, job, placements),
         ),
-        expected_start=start_report(view, raw, spent) if job.check_states else None,
+        position=cluster_queue_position(view, raw) if job.check_states else None,
     )
 
 
@@ -129,7 +123,7 @@ def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:
 
 def _ignored(view: HubView, job: Workload, placements: tuple[PlacementChoice, ...]) -> Iterator[str]:
     if any(choice.dispatcher for choice in placements):
-        yield from ignored(job.job, give_up=view.settings.give_up, taints=bool(view.settings.job_taints))
+        yield from ignored(job.job, taints=bool(view.settings.job_taints))
 
 
 def _notes(job: Workload, placements: tuple[PlacementChoice, ...], problem: str) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.plugins import AssumedPlugins
 
 NAMESPACE: Final = "placement-ac-system"
 """The namespace in which config/ installs the controller."""
@@ -112,7 +111,7 @@ def _used(controller: ControllerSettings) -> ControllerSettings:
 
 
 def _loaded(flags: Mapping[str, Any]) -> LoadedSettings:
-    return load(flags, {}, plugins=AssumedPlugins())
+    return load(flags, {})
 
 
 def _nearest(dump: Dump, namespace: str) -> list[Object]:
@@ -159,7 +158,6 @@ def _of_deployment(dump: Dump, deployment: Object, asked: dict[str, Any]) -> Loa
         _arguments(deployment) | asked,
         _environment(deployment),
         lambda _: _settings_file(dump, deployment),
-        AssumedPlugins(),
     )
 
 

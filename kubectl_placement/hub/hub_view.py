@@ -7,7 +7,7 @@ steps to it.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
@@ -32,6 +32,7 @@ from placement_ac.core.api.constants import (
     ACCOUNT,
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
+    ANNOTATION_SECOND_NAMES,
     CLUSTER_SET,
     KUEUE_VERSIONS,
     LABEL_CLUSTER,
@@ -102,6 +103,7 @@ SETTLED: Final[state.Ages] = _Elapsed(
         state.SinceKind.CREDENTIALS_UNNEEDED,
         state.SinceKind.SETUP_UNNEEDED,
         state.SinceKind.FACTS_AWAITED,
+        state.SinceKind.SECOND_NAME,
     )
 )
 """Waits for which only time is needed are over, and no drain has begun."""
@@ -273,7 +275,9 @@ class HubView:
 
         Only the controller knows for how long: listed clusters that are not draining count as held.
         """
-        snapshot = replace(self.snapshot(name), all_ages={})
+        snapshot = self.snapshot(name)
+        long_ago = snapshot.now + timedelta(seconds=snapshot.policy.loss_grace)  # since when others drain
+        snapshot = replace(snapshot, all_ages={}, now=long_ago)
         guarded = hold_mass_loss(snapshot, self.targets(name).selection, listed_clusters(snapshot))
         return dict.fromkeys((cluster.cluster for cluster in guarded.held), guarded.why)
 
@@ -379,7 +383,12 @@ def _as_applied(obj: KueueObject) -> KueueObject:
         return obj
     mine = frozenset(labels) & {LABEL_MANAGED_BY, LABEL_PLACEMENT, LABEL_CLUSTER}
     owned = AppliedFields(
-        True, mine, frozenset(obj.owners), ANNOTATION_DRAINING in annotations, clusters=True
+        True,
+        mine,
+        frozenset(obj.owners),
+        ANNOTATION_DRAINING in annotations,
+        clusters=True,
+        second_names=ANNOTATION_SECOND_NAMES in annotations,
     )
     return replace(obj, applied_fields=owned)
 

@@ -19,7 +19,7 @@ from placement_ac.core.dispatch.cycle import Ranking
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.inputs.state import Snapshot
 from placement_ac.core.plan.conditions import judge
-from placement_ac.core.plan.job_fit import JobFit, default_profile, profile_of
+from placement_ac.core.plan.job_fit import JobFit, profile_of
 from placement_ac.core.plan.nomination import eligible_clusters, nominate
 from placement_ac.core.plan.plan import keeps_objects
 from placement_ac.core.plan.targets import TargetClusters
@@ -71,7 +71,7 @@ class PlacementChoice:
     clusters: tuple[ClusterChoice, ...]
     """Those that fit, best first; then those that do not; then those that are not in use."""
     profile_problem: str = ""
-    """Why another profile counts than the check or the settings say; plugins may be installed elsewhere."""
+    """Why another profile counts than a check says."""
 
     @property
     def fitting(self) -> tuple[ClusterChoice, ...]:
@@ -105,7 +105,7 @@ class _RecordingFit(JobFit):
         if workload.meta.uid == self._uid and self.judged is None:
             points = {name: self.points(workload, name) for name in ranking.order}
             profile = self.profile(workload)
-            asks_about = self._cycle.asks_about(workload, profile)
+            asks_about = self._cycle.asks_about(workload)
             doubts = {name: self.doubt(workload, name) for name in ranking.order}
             self.judged = _Judged(ranking, self.problem(workload), profile, points, asks_about, doubts)
         return ranking
@@ -162,9 +162,7 @@ def _choice(view: HubView, before: HubView, placement: str, workload: Workload) 
 
 
 def _profile_problem(snapshot: Snapshot) -> str:
-    wrong = default_profile(snapshot)[1]
-    of_settings = f"the controller's profile cannot be used here: {wrong}" if wrong else ""
-    problems = (of_settings, *(profile_of(snapshot, check)[1] for check in snapshot.checks.ours))
+    problems = (profile_of(snapshot, check)[1] for check in snapshot.checks.ours)
     return "; ".join(dict.fromkeys(filter(None, problems)))
 
 

@@ -92,11 +92,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
             *(
-                ignored(
-                    submitted[1].job,
-                    give_up=view.settings.give_up,
-                    taints=bool(view.settings.job_taints),
-                )
+                ignored(submitted[1].job, taints=bool(view.settings.job_taints))
                 if submitted and any(entry.dispatcher for entry in entries)
                 else ()
             ),

@@ -57,7 +57,7 @@ def _asked_for(view: HubView, placement: str, workload: Workload) -> WorkloadsBy
 
 
 def quota_notes(view: HubView, choices: Sequence[PlacementChoice]) -> Iterator[str]:
-    """Yield why the plugins that read the quota of workers abstain, where it matters."""
+    """Yield why the filters and scores that read the quota of workers abstain, where it matters."""
     if any(cluster.quota == "not read" for choice in choices for cluster in choice.clusters):
         text = NOT_READ if view.dump.live else NOT_IN_DUMP
         yield text.format(_abstaining(choices))

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 from kubectl_placement.hub.dump import LAST_APPLIED, Dump, InvalidManifest, Object
 from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.kinds import DECISION_KINDS, QUEUE_KINDS
-from kubectl_placement.plan.validity import schema_of, validity
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -55,8 +54,6 @@ class ManifestChange:
     before: Object | None
     after: Object
     manifest: Object
-    unchecked: tuple[str, ...] = ()
-    """Why it is unknown whether an API server would take it."""
 
     @property
     def verb(self) -> Literal["create", "change", "none"]:
@@ -83,7 +80,7 @@ def apply_manifests(
     """Return a change for each object that a plan `considers`, and all others, with the reason.
 
     Unchanged objects are included. `namespace`: the default namespace. Raises InvalidManifest, which names
-    every object that an API server would refuse.
+    every object that no plan can be made of.
     """
     changes: dict[tuple[Kind, Key], ManifestChange] = {}
     passed_over, refused = [], []
@@ -112,15 +109,9 @@ def _change(
     before = known.before if known else dump.find(kind, key[1], key[0])
     there = known.after if known else before
     after = _merged(there, wanted, kind)
-    verdict = validity(there, after, schema_of(kind.at(version), dump))
-    name = f"{kind.kind} {'/'.join(filter(None, key))}"
-    if verdict.refusals:
-        raise InvalidManifest(f"{name} is invalid: {', '.join(verdict.refusals)}")
     if problem := next(_problems(wanted, kind, version), ""):
-        raise InvalidManifest(f"{name}: {problem}")
-    return ManifestChange(
-        kind, key, before, _same_if_unchanged(before, after), manifest, unchecked=verdict.unknown
-    )
+        raise InvalidManifest(f"{kind.kind} {'/'.join(filter(None, key))}: {problem}")
+    return ManifestChange(kind, key, before, _same_if_unchanged(before, after), manifest)
 
 
 def _name_and_reason(manifest: Object) -> str:
@@ -231,7 +222,7 @@ def _last_applied(obj: Object) -> Object:
     return found if isinstance(found, dict) else {}
 
 
-# -- objects that an API server would refuse
+# -- objects that no plan can be made of
 
 
 def _problems(obj: Object, kind: Kind, version: str) -> Iterator[str]:

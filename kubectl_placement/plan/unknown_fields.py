@@ -5,23 +5,35 @@ Pure. `kubectl apply` refuses such fields, other clients lose them without a wor
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_placement.hub.dump import Dump, Object
-from kubectl_placement.plan.validity import Schema, schema_of
-from kubectl_placement.structural_schema.schema_node import IDENTITY
+from kubectl_placement.hub.kinds import CRD
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.fields import get_dict
+from placement_ac.core.api.fields import get_dict, get_list
 
+Schema = Mapping[str, Any]
 MAX_SHOWN: Final = 10
 """Fields of one object: the closest name takes a fraction of a millisecond to find."""
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_IDENTITY: Final = frozenset(("apiVersion", "kind", "metadata"))
+
+
+def schema_of(resource: Resource, dump: Dump) -> Schema:
+    """Return the OpenAPI schema of a kind; {} if none is known."""
+    if resource in dump.schemas:
+        return dump.schemas[resource]
+    crd = dump.find(CRD, f"{resource.of.plural}.{resource.of.group}") or {}
+    versions = (
+        version for version in get_list(crd, "spec", "versions") if version.get("name") == resource.version
+    )
+    return next((get_dict(version, "schema", "openAPIV3Schema") for version in versions), {})
 
 
 def unknown_fields(obj: Object, resource: Resource, dump: Dump) -> Iterator[str]:
     """Yield each field that its kind does not have, with the closest one; none if no schema is known."""
-    content = {key: value for key, value in obj.items() if key not in IDENTITY}
+    content = {key: value for key, value in obj.items() if key not in _IDENTITY}
     found = list(_unknown(content, schema_of(resource, dump), ""))
     for path, known in found[:MAX_SHOWN]:
         name = path.rpartition(".")[2]

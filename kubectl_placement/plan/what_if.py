@@ -57,7 +57,6 @@ from placement_ac.core.plan.targets import select_targets
 
 CREDENTIALS_ASSUMED: Final = "the credentials of clusters are unknown: every cluster counts as having some"
 OVERWRITTEN_BY_OCM: Final = "do not apply {}: OCM writes PlacementDecisions and will overwrite it"
-UNCHECKED: Final = "whether the API server takes {} is unknown: {}"
 WRITTEN_BY_CONTROLLER: Final = (
     "do not apply {}: the controller writes it, and will restore it or report NameTaken"
 )
@@ -169,7 +168,6 @@ def _warnings(
     if any(entry.listed and entry.plan.removed and not entry.jobs_known for entry in entries):
         yield f"the jobs on the clusters that leave are unknown: {view.dump.why_unknown(WORKLOAD)}"
     for one in applied:
-        yield from (UNCHECKED.format(one, why) for why in one.unchecked)
         if one.kind == PLACEMENT_DECISION:
             yield OVERWRITTEN_BY_OCM.format(one)
         if one.kind in (MULTIKUEUE_CONFIG, MULTIKUEUE_CLUSTER) and _is_ours(after, one):

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from kubectl_placement.explain.workload import WorkloadExplanation
+from kubectl_placement.jobs.queue_position import QueuePosition
 from kubectl_placement.story.pods import PodsThere
 
 
@@ -67,15 +68,6 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True)
-class QueuePosition:
-    """The place of a job among those that wait of its LocalQueue; the first is 1."""
-
-    queue: str
-    place: int
-    jobs: int
-
-
-@dataclass(frozen=True, slots=True)
 class StoryStep:
     """One thing that happened."""
 
@@ -94,7 +86,7 @@ class JobStory:
 
     job: JobLine
     position: QueuePosition | None
-    """None: it does not wait in its queue."""
+    """In its LocalQueue; None: it does not wait there."""
     steps: tuple[StoryStep, ...]
     pods: PodsThere | None
     """None: it is on no cluster."""

@@ -6,15 +6,14 @@ from dataclasses import replace
 from kubectl_placement.explain.workload import WorkloadExplanation
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.queue_position import local_queue_position
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.lines import job_line
-from kubectl_placement.story.model import JobState, JobStory, QueuePosition
+from kubectl_placement.story.model import JobState, JobStory
 from kubectl_placement.story.pods import PodsThere, pods_wait
 from kubectl_placement.story.steps import steps_of
 from kubectl_placement.story.waits import OneJob, leaves
-from placement_ac.core.api.constants import EVENT, WORKLOAD
-from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.expected_start.position import position_of
+from placement_ac.core.api.constants import EVENT
 
 
 def tell_story(
@@ -32,15 +31,9 @@ def tell_story(
         line = replace(line, waits_for=f"its Pods on {line.cluster}: {why}")
     return JobStory(
         job=line,
-        position=_position(job),
+        position=local_queue_position(view, raw),
         steps=steps_of(job, view.dump.of(EVENT)),
         pods=pods,
         explanation=explanation,
         notes=tuple(notes),
     )
-
-
-def _position(job: OneJob) -> QueuePosition | None:
-    every = map(workload_with_job, job.hub.view.dump.of(WORKLOAD))
-    found = position_of(workload_with_job(job.raw), every, {}) if job.queue else None
-    return QueuePosition(job.queue, found.position, found.number) if found else None

@@ -63,10 +63,6 @@ class CapacityReports:
                 (one.running if workload.cluster else one.waiting)[workload.meta.uid] = workload
         return found
 
-    def jobs_wait(self) -> bool:
-        """Whether any Workload has not been placed yet."""
-        return any(not one.cluster and not one.finished for one in self._tables.workloads.objects.values())
-
     def _not_asked(self, cluster: str, worker: KueueObject | None) -> str:
         managed = self._tables.managed_clusters.get(("", cluster))
         if worker is None:

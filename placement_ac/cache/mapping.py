@@ -241,6 +241,8 @@ def _from_workload(workload: objects.Workload, tables: Tables) -> Iterator[Key]:
             yield _from_our_check(check)
         elif check and check.config:
             yield Key("placement", check.config)
+        if check:  # what it named before its parameters were changed stays as long as jobs are there
+            yield from _placements(config.meta.name for config in tables.configs.by("owner", check.meta.uid))
 
 
 def _from_cluster_queue(queue: objects.HubQueue, tables: Tables) -> Iterator[Key]:

@@ -12,14 +12,17 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.failures import with_failures
 from placement_ac.cache.listing import Listings
 from placement_ac.cache.mapping import possible_pairs
+from placement_ac.cache.moved_checks import left_copies, left_workloads, moved_checks
 from placement_ac.cache.tables import Tables
 from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
+from placement_ac.core.selection.mass_loss import clusters_before
 
 
 class SnapshotBuilder:
@@ -47,8 +50,9 @@ class SnapshotBuilder:
         worker_copies: Mapping[str, state.WorkerCopies],
         probe_results: Mapping[str, state.ProbeResult],
         queue_facts: Mapping[str, WorkerFacts],
+        identities: Identities,
     ) -> state.Snapshot:
-        """Return all that `key` depends on; the last four are what the caller remembers of it."""
+        """Return all that `key` depends on; all after `now` is what the caller remembers."""
         if key.kind == "check":
             return self._of_check(key.name, now, ages)
         if key.kind == "provider":
@@ -76,12 +80,18 @@ class SnapshotBuilder:
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
         prepared = self._prepared(name, placement, credentials, now)
-        clusters = self._multikueue_clusters(name, [*credentials, *prepared], listed)
+        before = clusters_before(ages)  # what has left the list since may come back to it
+        clusters = self._multikueue_clusters(name, [*credentials, *prepared, *before], listed)
         listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
-        deleted, unreachable = self._lost(listed_clusters)
-        windows = self._maintenance([*credentials, *listed_clusters])
+        deleted, unreachable = self._lost([*listed_clusters, *before])
+        windows = self._maintenance([*credentials, *listed_clusters, *before])
         former = self._former_checks(config, clusters.values(), name)
+        moved = () if checks or users or former else moved_checks(tables, config, name)
+        if config and moved:
+            theirs = self._workloads_of(moved)
+            workloads = tuple(left_workloads(tables, config, theirs))
+            worker_copies = left_copies(tables, config, theirs, worker_copies)
         listed_objects = {
             cluster: clusters[entry]
             for entry, cluster in zip(listed, listed_clusters, strict=True)
@@ -92,7 +102,7 @@ class SnapshotBuilder:
             now=now,
             hub=tables.hub,
             policy=self._policy,
-            checks=state.Checks(tuple(checks), tuple(users), former),
+            checks=state.Checks(tuple(checks), tuple(users), former, moved),
             decisions=decisions,
             choice=state.PlacementChoice(
                 namesakes=() if named else tuple(space for space in tables.homes_of(name) if space != home),
@@ -125,6 +135,8 @@ class SnapshotBuilder:
                     worker_copies=worker_copies,
                     queue_facts=queue_facts,
                     probe_results=probe_results,
+                    identities=identities,
+                    managed=self._managed([*credentials, *listed_clusters, *before]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
                     maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
@@ -186,6 +198,10 @@ class SnapshotBuilder:
         deleted = frozenset(cluster for cluster in clusters if served and ("", cluster) not in known.objects)
         unreachable = known.index("unreachable").ids("unreachable")
         return deleted, frozenset(cluster for cluster in clusters if ("", cluster) in unreachable)
+
+    def _managed(self, clusters: Iterable[str]) -> dict[str, objects.ManagedCluster]:
+        known = self._tables.managed_clusters.objects
+        return {cluster: known["", cluster] for cluster in clusters if ("", cluster) in known}
 
     def _labels(self, clusters: Iterable[str]) -> dict[str, Mapping[str, str]]:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""

@@ -21,16 +21,12 @@ from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is
 from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared, score_keys
 from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
-from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for
+from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for, namespaces_for
 from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
-    CLUSTER_PROFILE,
-    CONFIG_MAP,
     CREDENTIAL_METHODS,
-    LOCAL_QUEUE,
     MANIFEST_WORK,
-    PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
@@ -41,9 +37,9 @@ from placement_ac.core.api.fields import Obj
 from placement_ac.core.credentials.source import ALWAYS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import DecisionSource
-from placement_ac.core.expected_start.history import RunHistory
 from placement_ac.core.failures.ends import end_of
 from placement_ac.core.failures.memory import FailureMemory
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.kinds import SETUP_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningInputs, ProvisioningPolicy
 from placement_ac.core.inputs.queue_facts import WorkerFacts
@@ -124,7 +120,7 @@ class Cache:
         by_kind = empty_tables(
             source,
             provisioning,
-            dispatches=self._policy.reads_jobs,
+            dispatches=self._policy.compares_clusters,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
@@ -133,8 +129,6 @@ class Cache:
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)
         """The kinds that are watched."""
-        namespaces = dict.fromkeys((PLACEMENT, source.kind), hub.namespaces)
-        namespaces |= dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue_namespace,))
         self._use(
             _State(
                 Tables(
@@ -145,9 +139,8 @@ class Cache:
                     kueue_namespace,
                     by_kind,
                     failures=failures,
-                    runs=RunHistory() if self._policy.dispatcher else None,
                 ),
-                Listings(self.kinds, namespaces),
+                Listings(self.kinds, namespaces_for(hub.namespaces, kueue_namespace, source)),
                 {},
                 {},
                 {},
@@ -216,11 +209,12 @@ class Cache:
         worker_copies: Mapping[str, WorkerCopies] | None = None,
         probe_results: Mapping[str, ProbeResult] | None = None,
         queue_facts: Mapping[str, WorkerFacts] | None = None,
+        identities: Identities | None = None,
     ) -> Snapshot:
-        """Return all that `key` depends on; the last four are what the caller remembers of it."""
+        """Return all that `key` depends on; all after `now` is what the caller remembers."""
         self._state.last_snapshot_at = now
         return self._snapshots.build(
-            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}
+            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}, identities or {}
         )
 
     def provisioning_inputs(
@@ -280,7 +274,6 @@ class Cache:
             return set()  # it is known already, mostly as a write of ours
         now: Any = table.read(raw)
         if kind is WORKLOAD:
-            self._take_run(raw, now)
             return self._take_end(raw, now, before if known else None) | self._put_workload(now, before)
         if kind in SETUP_KINDS and known and before and replace(before, meta=now.meta) == now:
             table.put(id_, now)
@@ -314,27 +307,6 @@ class Cache:
         if memory is None or end is None or not memory.take(end) or end.is_good:
             return set()
         return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}
-
-    def _take_run(self, raw: Obj, now: objects.Workload) -> None:
-        """Take in how long a Workload ran that has finished."""
-        if now.finished and self._tables.runs is not None:
-            self._tables.runs.take(raw, now)
-
-    @property
-    def runs(self) -> RunHistory | None:
-        """The last runs of jobs; None: Kueue's own dispatcher decides, and nobody asks for them."""
-        return self._tables.runs
-
-    def hub_queues(self) -> tuple[list[Obj], list[Obj]] | None:
-        """Return the hub's LocalQueues and ClusterQueues, without their status.
-
-        None: they are not watched, or their quota is not in their spec, because Kueue computes it.
-        """
-        tables = self._tables
-        if LOCAL_QUEUE not in self.kinds or tables.capacity_providers.objects:
-            return None
-        local, cluster = tables.local_queues.objects.values(), tables.cluster_queues.objects.values()
-        return [_as_object(one) for one in local], [_as_object(one) for one in cluster]
 
     def job_ends(self) -> Mapping[tuple[str, str], int]:
         """Return managed cluster and cause → how many jobs ended so, where failures are remembered."""
@@ -404,7 +376,6 @@ class Cache:
             if kind is WORKLOAD:
                 self._tables.groups.take(obj)
                 self._take_end(raw, obj, None)
-                self._take_run(raw, obj)
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)
@@ -448,7 +419,3 @@ class Cache:
         longer = now.expires is None or (before.expires is not None and before.expires <= now.expires)
         same = before.meta._replace(resource_version=now.meta.resource_version) == now.meta
         return longer and same and now.ours and not self._policy.probe
-
-
-def _as_object(queue: objects.HubQueue) -> Obj:
-    return {"metadata": {"name": queue.meta.name, "namespace": queue.meta.namespace}, "spec": queue.spec}

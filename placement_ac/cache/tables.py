@@ -4,7 +4,7 @@ The objects that were seen on the hub, kind by kind: tables, their indexes, and 
 No I/O, no clock.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -37,7 +37,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.decisions.source import Decision, DecisionSource
-from placement_ac.core.expected_start.history import RunHistory
 from placement_ac.core.failures.memory import FailureMemory
 from placement_ac.core.inputs.kinds import CAPACITY_KINDS, REPORT_KINDS, SETUP_KINDS, WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
@@ -67,6 +66,14 @@ def kinds_for(
     watched = (*watched, *SETUP_KINDS) if setup.enabled else watched
     watched = (*watched, *REPORT_KINDS) if reports else watched
     return tuple(dict.fromkeys((*watched, *CAPACITY_KINDS) if capacity else watched))
+
+
+def namespaces_for(
+    placements: Sequence[str], kueue: str, source: DecisionSource = SOURCE
+) -> Mapping[Kind, tuple[str, ...]]:
+    """Return where those kinds are watched that are not watched everywhere."""
+    beside_placements = dict.fromkeys((PLACEMENT, source.kind), tuple(placements))
+    return beside_placements | dict.fromkeys((SECRET, CLUSTER_PROFILE, CONFIG_MAP), (kueue,))
 
 
 def _if_set(value: str) -> tuple[str, ...]:
@@ -197,7 +204,6 @@ class Tables:
         groups: GroupPlaces | None = None,
         in_use: Mapping[str, str] | None = None,
         failures: FailureMemory | None = None,
-        runs: RunHistory | None = None,
     ) -> None:
         self.hub = hub
         self.source = source
@@ -207,8 +213,6 @@ class Tables:
         self.groups = groups or GroupPlaces()
         self.failures = failures
         """Where jobs failed; None: it is not remembered."""
-        self.runs = runs
-        """How long jobs ran; None: it is not remembered."""
         self.in_use = dict(in_use or {})
         """Name → NAMESPACE/UID of the Placement of that name in use."""
         self._accounts = (provisioning.account, ADDON_ACCOUNT)
@@ -248,7 +252,6 @@ class Tables:
             self.groups.copy(),
             self.in_use,
             self.failures.copy() if self.failures else None,
-            self.runs.copy() if self.runs is not None else None,
         )
 
     # -- Placements and clusters

@@ -18,6 +18,7 @@ ENTRY_POINTS: Final = "placement_ac.commands"
 """The group; an entry point names a click command."""
 COMMANDS: Final = {
     "run": "Run the controller.",
+    "check": "Check settings, kinds, rights and the running controller, as helm test does.",
     "hub": "Start the embedded hub alone.",
     "demo": "Show the four stories on embedded hubs.",
     "adopt": "Take over the objects of the Go kueue-addon.",
@@ -124,7 +125,7 @@ class LazyGroup(click.Group):
             if args[0] in PACKAGES and args[0] not in self._without:
                 package = PACKAGES[args[0]]
                 raise click.UsageError(
-                    f"install {package} (pip install {package}): it has the command {args[0]}", ctx
+                    f"install {package} (docs/install.md, The commands): it has the command {args[0]}", ctx
                 ) from None
             message = error.message.removesuffix(".") + did_you_mean(args[0], self._found)
             raise click.UsageError(message, ctx) from None

@@ -6,20 +6,14 @@ import gc
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import click
 
 from placement_ac.cli.documents import aligned
+from placement_ac.cli.setting_options import setting_options
 from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
-from placement_ac.config.settings import (
-    File,
-    Settings,
-    default_of,
-    is_duration,
-    setting_as_flag,
-    setting_text,
-)
+from placement_ac.config.settings import setting_as_flag, setting_text
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.errors import BadSettings, LoginFailed
 from placement_ac.observability import logs
@@ -30,35 +24,7 @@ SIGNAL_CHECK_SECONDS: Final = 0.25
 """A signal that comes just before the main thread waits does not wake it: then its handler runs this late."""
 
 
-def _options(command: click.Command) -> click.Command:
-    """Add an option for each setting, with its help and default."""
-    for name, field in reversed(Settings.model_fields.items()):
-        default = default_of(name)
-        message = f" [default: {default}]" if default else ""
-        command.params.insert(
-            0,
-            click.Option(
-                [f"--{flag_name(name)}"],
-                help=f"{field.description}{message}",
-                metavar="DURATION" if is_duration(name) else _choices(field.annotation),
-            ),
-        )
-    return command
-
-
-def _choices(annotation: Any) -> str:
-    """Return the values of a setting, or their format."""
-    choices = get_args(annotation)
-    if choices and all(isinstance(choice, str) for choice in choices):
-        return "|".join(choices)
-    if choices and choices[-1] is Ellipsis:
-        return f"{_choices(choices[0])},…"
-    if File in choices:
-        return "FILE"
-    return {bool: "true|false", int: "NUMBER", float: "NUMBER"}.get(annotation, "TEXT")
-
-
-@_options
+@setting_options
 @click.command(
     "run",
     epilog=f"A setting may also be given as {PREFIX}<NAME> in the environment, or as <name> in the file."
@@ -83,11 +49,13 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
         click.echo(shown(loaded, output or "table"))
         return
     settings = loaded.settings
-    logs.configure(settings.log_format, *settings.log_level)
+    logs.configure(settings.log_format, settings.log_level)
     gc.freeze()  # what is loaded by now stays: the collector need not traverse it again
     try:
         run_until_signal(Manager(settings))
-    except (BadSettings, CannotListen, LoginFailed) as error:
+    except BadSettings as error:  # of a file that a setting names
+        raise click.UsageError(str(error)) from None
+    except (CannotListen, LoginFailed) as error:
         raise click.ClickException(str(error)) from None
 
 

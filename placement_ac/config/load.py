@@ -18,12 +18,15 @@ from pydantic import ValidationError
 
 from placement_ac.config.settings import PATTERN_HELP, Settings, is_list
 from placement_ac.core.api.errors import BadSettings
-from placement_ac.core.dispatch.plugins import Plugins
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 
 PREFIX: Final = "PLACEMENT_AC_"
 FILE_SETTING: Final = "config"
 """The setting that names the file; the file cannot contain it."""
+REMOVED: Final[Mapping[str, str]] = {
+    "give_up": "take it out: a job waits until its owner stops it (spec.active of its Workload)",
+}
+"""The name of a setting of earlier versions → what to do without it."""
 _SERVICE_VARIABLE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")
 """Kubernetes: the variables that it puts into every Pod for a Service that is called placement-ac…"""
 _PLAIN_TAGS: Final = frozenset(
@@ -55,14 +58,14 @@ def load(
     flags: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
     read: Callable[[Path], str] = lambda path: path.read_text("utf-8"),
-    plugins: Plugins | None = None,
 ) -> LoadedSettings:
     """Return the settings; `flags` that are None were not given. Raises BadSettings.
 
-    `read` gives the text of the file: another process may have it elsewhere. It raises OSError. `plugins`:
-    those of the dispatcher, if they are not the ones that are installed here.
+    `read` gives the text of the file: another process may have it elsewhere. It raises OSError.
     """
     by_flag = {name: value for name, value in flags.items() if value is not None}
+    if gone := [flag_name(name) for name in by_flag if name in REMOVED]:
+        raise BadSettings("; ".join(_unknown(f"--{flag}", flag, ()) for flag in gone))
     by_variable = _from_environment(os.environ if environment is None else environment)
     path = (by_variable | by_flag).get(FILE_SETTING)
     in_file, lines = ({}, {}) if path is None else _from_file(Path(path), read)
@@ -72,8 +75,7 @@ def load(
         | {name: ("flag", flag_name(name)) for name in by_flag}
     )  # the source of each, and what a message calls the setting there
     try:
-        context = {} if plugins is None else {"plugins": plugins}
-        settings = Settings.model_validate(in_file | by_variable | by_flag, context=context)
+        settings = Settings.model_validate(in_file | by_variable | by_flag)
     except ValidationError as error:
         names = {name: shown for name, (_, shown) in origins.items()}
         first_of_each = {details["loc"][:1]: details for details in reversed(error.errors(include_url=False))}
@@ -92,7 +94,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
                 if _SERVICE_VARIABLE.fullmatch(name.upper()):
                     continue
                 known = [PREFIX + field.upper() for field in Settings.model_fields]
-                raise BadSettings(f"{variable}: there is no such setting; {_suggestion(variable, known)}")
+                raise BadSettings(_unknown(variable, variable, known))
             given[name] = value
     return given
 
@@ -108,7 +110,7 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> tuple[dict[str, Any],
         name = key.replace("-", "_")
         in_kebab_case = re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
         if "_" in key or name not in Settings.model_fields:
-            problems.append(f"{where}: there is no such setting; {_suggestion(in_kebab_case, known)}")
+            problems.append(_unknown(where, in_kebab_case, known))
         elif name == FILE_SETTING:
             problems.append(
                 f"{where}: a file cannot name another one; give it as a flag or in the environment"
@@ -165,9 +167,13 @@ def _expected(name: str, node: yaml.Node) -> str:
     return f"one value belongs here, not a {kind}; write {flag_name(name)}: VALUE"
 
 
-def _suggestion(name: str, known: Sequence[str]) -> str:
+def _unknown(where: str, name: str, known: Sequence[str]) -> str:
+    """Return what is wrong with a setting that does not exist; `name`: as `known` are written."""
+    if instead := REMOVED.get(name.removeprefix(PREFIX).lower().replace("-", "_")):
+        return f"{where}: there is no such setting any more; {instead}"
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    suggestion = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    return f"{where}: there is no such setting; {suggestion}"
 
 
 def _explain(error: Any, names: Mapping[str, str]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from placement_ac.config.dispatch_plugins import PluginProblems, installed_plugins
+import structlog
+
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -28,6 +29,8 @@ from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
+
+log = structlog.get_logger(__name__)
 
 
 def hub_facts(
@@ -54,6 +57,18 @@ def clusters_max(schema: Body | None) -> int:
     for step in ("properties", "spec", "properties", "clusters", "maxItems"):
         node = node.get(step) if isinstance(node, dict) else None
     return node if isinstance(node, int) else CLUSTERS_MAX
+
+
+class RuleProblems:
+    """Logs the first problem of each filter and score of the dispatcher."""
+
+    def __init__(self) -> None:
+        self._reported: set[str] = set()
+
+    def __call__(self, rule: str, problem: str) -> None:
+        if rule not in self._reported:
+            self._reported.add(rule)
+            log.error("a filter or score of the dispatcher failed", name=rule, error=problem)
 
 
 INTEGRATIONS: Final = "integrations"
@@ -84,10 +99,8 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         dispatch_profile=settings.dispatch_profile,
         dispatch_steps=dispatch_steps,
         moves=_move_policy(settings),
-        plugins=installed_plugins(),
-        report_plugin_problem=PluginProblems(),
+        report_rule_problem=RuleProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
-        give_up=settings.give_up,
         preconditions=frozenset(settings.preconditions).intersection(PRECONDITIONS),
         job_taints=settings.job_taints,
         cost_labels=settings.cost_labels,

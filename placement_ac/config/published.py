@@ -1,8 +1,9 @@
 """
-The settings that the leader publishes on its Lease, for the commands that read its hub. No I/O.
+The marks of the leader on its Lease, for the commands that read its hub: its settings, and whether it has
+reconciled. No I/O.
 
-They are those that differ from their defaults, as one writes them for a flag, without those that name files,
-logins and addresses of the process: elsewhere these mean something else.
+The settings are those that differ from their defaults, as one writes them for a flag, without those that name
+files, logins and addresses of the process: elsewhere these mean something else.
 """
 
 import json
@@ -11,7 +12,12 @@ from typing import Final
 
 from placement_ac.config.load import flag_name
 from placement_ac.config.settings import Settings, default_of, setting_as_flag
-from placement_ac.core.api.constants import ANNOTATION_SETTINGS, LABEL_MANAGED_BY, MANAGED_BY
+from placement_ac.core.api.constants import (
+    ANNOTATION_RECONCILED,
+    ANNOTATION_SETTINGS,
+    LABEL_MANAGED_BY,
+    MANAGED_BY,
+)
 from placement_ac.core.api.errors import BadSettings
 
 OF_THE_PROCESS: Final = frozenset(
@@ -25,11 +31,14 @@ MAX_LETTERS: Final = 65_536
 """The longest text that is read; Kubernetes allows 256 KiB for all annotations together."""
 
 
-def lease_marks(settings: Settings) -> Mapping[str, Mapping[str, str]]:
+def lease_marks(settings: Settings, reconciled: bool) -> Mapping[str, Mapping[str, str]]:
     """Return the labels and annotations of the Lease of a controller with these settings."""
     return {
         "labels": {LABEL_MANAGED_BY: MANAGED_BY},
-        "annotations": {ANNOTATION_SETTINGS: json.dumps(_published(settings), sort_keys=True)},
+        "annotations": {
+            ANNOTATION_SETTINGS: json.dumps(_published(settings), sort_keys=True),
+            ANNOTATION_RECONCILED: str(reconciled).lower(),
+        },
     }
 
 

@@ -17,8 +17,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from placement_ac.config.dispatch_plugins import installed_plugins
-from placement_ac.config.log_levels import parse_log_levels
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
     DRAIN,
@@ -47,6 +45,8 @@ _KEY: Final = r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?"
 _TAINT_KEY: Final = re.compile(rf"{_KEY}\*?|{_KEY}[-_./]\*|\*")
 _COST_LABEL: Final = re.compile(rf"({CLAIM})?{_KEY}")
 _NODE_LABEL: Final = re.compile(rf"{_KEY}=({CLAIM})?{_KEY}")
+ITEM_PATTERNS: Final = {"job_taints": _TAINT_KEY, "cost_labels": _COST_LABEL, "node_labels": _NODE_LABEL}
+"""The format of each value of some lists."""
 
 _LABEL: Final = "it has lower-case letters, digits and '-', at most 63"
 _NAMESPACE_LABEL: Final = _LABEL.replace("it", "a namespace", 1)
@@ -187,8 +187,7 @@ class Settings(BaseModel):
     round_timeout: Seconds = 300.0
     """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
-    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1. Plugins
-    of third parties count if the profile names them."""
+    """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
@@ -212,9 +211,6 @@ class Settings(BaseModel):
     """How many jobs of a check are moved in an hour at most."""
     move_cooldown: Seconds = 3600.0
     """The shortest time between two moves of the same job."""
-    give_up: bool = False
-    """Deactivate jobs that have waited as long as they say themselves (give-up-after), but never one that
-    runs. Needs the right to patch Workloads."""
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""
@@ -290,8 +286,8 @@ class Settings(BaseModel):
     """The namespace of the Lease.  [default: Kueue's namespace]"""
     log_format: Literal["text", "json"] = "text"
     """Log lines for people or programs."""
-    log_level: CommaSeparated[str] = ("info",)
-    """The lowest level that is logged, and other levels for modules: info,kube.client=debug."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The lowest level that is logged."""
 
     @field_validator("kueue_version")
     @classmethod
@@ -333,9 +329,8 @@ class Settings(BaseModel):
 
     @field_validator("dispatch_profile")
     @classmethod
-    def _profile(cls, text: str, info: ValidationInfo) -> str:
-        """Check the profile; the context may have other plugins than those that are installed here."""
-        parse_profile(text, (info.context or {}).get("plugins", installed_plugins()))
+    def _profile(cls, text: str) -> str:
+        parse_profile(text)
         return text
 
     @field_validator("job_taints", "cost_labels")
@@ -370,12 +365,6 @@ class Settings(BaseModel):
             if isinstance(problem := parse_external(name), str):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
-
-    @field_validator("log_level")
-    @classmethod
-    def _levels(cls, levels: tuple[str, ...]) -> tuple[str, ...]:
-        parse_log_levels(levels)
-        return levels
 
     @field_validator(*_SHORTER_THAN)
     @classmethod

@@ -35,6 +35,7 @@ from placement_ac.observability.metrics import Metrics
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
+from placement_ac.workers.identity import IdentityReader
 from placement_ac.workers.probe import Probe, probe_checks
 from placement_ac.workers.queries import HubLocalQueues
 from placement_ac.workers.queues import QueueReader
@@ -112,12 +113,14 @@ def new_reconciler(
         read_copies=CopyReader(connector).read,
         read_queues=queues.read,
         ask_worker=capacity.ask_worker if capacity else None,
+        read_identity=IdentityReader(connector).read,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         scores=scores,
         clock=clock,
         monotonic=time.monotonic,
         add_after=add_after,
         metrics=inputs.metrics,
+        on_close=connector.close,
     )
 
 
@@ -143,7 +146,7 @@ def new_cache(inputs: SessionInputs) -> Cache:
         facts,
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
-        policy=policy.placement_policy(settings, policy.DISPATCH_STEPS),
+        policy=replace(policy.placement_policy(settings, policy.DISPATCH_STEPS), identify=True),
         provisioning=provisioning,
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),
         providers=providers.allowed_servers if providers else None,

@@ -10,17 +10,16 @@ import asyncio
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Final
 
 import structlog
 
 from placement_ac.core.api.constants import LEASE
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, error_place
-from placement_ac.core.leader_election import LeaderElection, LeaseDurations
+from placement_ac.core.leader_election import LeaderElection, LeaseDurations, Marks
 from placement_ac.kube.client import Client, Object, RequestObserver
 from placement_ac.kube.login import Login
 
@@ -37,7 +36,7 @@ CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class Lease:
     """Takes part in the election; `on_change` is called when leading starts or stops.
 
-    `marks`: labels and annotations of the Lease while this process holds it.
+    `marks` returns the labels and annotations of the Lease while this process holds it.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Lease:
         namespace: str,
         name: str,
         on_change: Callable[[bool], None],
-        marks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        marks: Marks = dict,
         request_observer: RequestObserver = lambda *_: None,
     ) -> None:
         self._login = login

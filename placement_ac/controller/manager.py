@@ -147,9 +147,15 @@ class Manager:
             namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
             name=settings.leader_elect_resource_name,
             on_change=self._leading_changed,
-            marks=lease_marks(settings),
+            marks=lambda: lease_marks(settings, self._has_reconciled),
             request_observer=self._metrics.request_ended,
         )
+
+    @property
+    def _has_reconciled(self) -> bool:
+        """Whether this process is ready, and has reconciled since it leads."""
+        is_ready = not any(check.problem for check in self._health.readiness())
+        return is_ready and self._session is not None and self._session.has_reconciled
 
     def _leading_changed(self, leading: bool) -> None:
         if self._session:

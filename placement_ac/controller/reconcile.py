@@ -22,6 +22,7 @@ from placement_ac.controller.background_queries import (
     ReadQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
+from placement_ac.controller.identity_queries import IdentityQueries, ReadIdentity
 from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ScoreReporter
@@ -102,7 +103,8 @@ class Reconciler:
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
     (None: nobody asks for them), which `ask_worker` gets as well; `probe` probes a cluster (None: no cluster
-    is probed), `scores` reports those of clusters.
+    is probed), `read_identity` reads what tells a worker from others (None: nobody asks), `scores` reports
+    those of clusters.
     """
 
     def __init__(
@@ -115,11 +117,13 @@ class Reconciler:
         read_queues: ReadQueues | None = None,
         ask_worker: AskWorker | None = None,
         probe: ProbeCluster | None = None,
+        read_identity: ReadIdentity | None = None,
         scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
         add_after: Callable[[Key, float], None],
         metrics: Metrics | None = None,
+        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._cache = cache
         self._writer = writer
@@ -131,7 +135,9 @@ class Reconciler:
         self._queries = BackgroundQueries(
             self._states, read_copies, read_queues, probe, add_after, ask_worker
         )
+        self._identities = IdentityQueries(read_identity, clock, add_after)
         self._scores = scores
+        self._on_close = on_close
         self._logged = LogDeduplicator()
 
     async def reconcile(self, key: Key) -> None:
@@ -149,6 +155,7 @@ class Reconciler:
     def reset(self) -> None:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
+        self._identities.cancel()
         if self._scores:
             self._scores.cancel()
         self._writer.workload_writes.cancel()
@@ -157,12 +164,15 @@ class Reconciler:
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
-        tasks = [*self._queries.cancel(), *self._writer.workload_writes.cancel()]
+        tasks = [*self._queries.cancel(), *self._identities.cancel(), *self._writer.workload_writes.cancel()]
         tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._on_close()
 
-    def snapshot(self, key: Key) -> Snapshot:
+    # -- a Placement, or a check without one
+
+    def _snapshot(self, key: Key) -> Snapshot:
         """Return all that a Placement, or a check without one, depends on now."""
         state, now = self._states.of(key), self._states.now()
         return self._cache.snapshot(
@@ -172,13 +182,12 @@ class Reconciler:
             with_ages(state.copies, now),
             with_ages(state.probes, now),
             with_ages(state.queues, now),
+            self._identities.answers,
         )
-
-    # -- a Placement, or a check without one
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
         state, now = self._states.of(key), self._states.now()
-        snapshot = self.snapshot(key)
+        snapshot = self._snapshot(key)
         wanted = plan(snapshot)
         for cluster in self._cache.set_provisioned(snapshot.name, wanted.to_provision):
             self._add_after(cluster, 0.0)
@@ -188,6 +197,7 @@ class Reconciler:
         state.forget_stale_results(config.listed if config else (), snapshot.credentials.selected)
         self._states.keep(key, wanted.lasting)
         self._queries.start(key, snapshot, wanted)
+        self._identities.start(key, wanted.ask_for_identity)
         result = WriteResult()
         context = self._context(key, snapshot, wanted)
         through_config = diff.phases_through_config(snapshot, wanted)
@@ -205,7 +215,7 @@ class Reconciler:
         self._measure(key, snapshot, wanted, result)
         self._post(snapshot, wanted, result)
         if result.error:
-            await self._report(key, snapshot, wanted, result.error)
+            await self._report(key, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
         if result.undone:
             self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
@@ -296,14 +306,15 @@ class Reconciler:
         reverted, dispatched = reverted_events(snapshot, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), snapshot.checks.ours)
 
-    async def _report(self, key: Key, snapshot: Snapshot, wanted: Plan, error: ApiError) -> None:
+    async def _report(self, key: Key, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""
         self._log_failure(key, error)
         if not isinstance(error, Refused):
             return
         verdicts = dict.fromkeys(wanted.verdicts, refuse(APPLY_FAILED, error.message))
+        now = self._snapshot(key)  # a condition may have been written before the write that was refused
         try:
-            await self._writer.execute((diff.conditions(snapshot, verdicts),))
+            await self._writer.execute((diff.conditions(now, verdicts),))
         except ApiError as failure:
             level = self._logged.level((key, "condition"), failure.message)
             log.log(level, "the condition could not be set", key=key.name, error=failure.message)

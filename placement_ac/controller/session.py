@@ -21,7 +21,6 @@ from placement_ac.controller.build import (
     new_reconciler,
 )
 from placement_ac.controller.hub_discovery import discover, wanted_kinds
-from placement_ac.controller.start_forecasts import StartForecaster
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, WORKLOAD, Kind, Resource
 from placement_ac.core.api.errors import ApiError, error_place
 from placement_ac.core.api.fields import get_str
@@ -79,13 +78,14 @@ class Session:
             clock=utc_now,
             capacity=self.capacity,
         )
-        self._forecaster = StartForecaster(self.cache, self._reconciler.snapshot, self._metrics, utc_now)
         self._outages = LogDeduplicator()
         names = {scope: _watch_name(*scope) for scope in self.cache.scopes if scope[0] in inputs.resources}
         watches = inputs.health.begin_session(names.values())
         self._informers = {scope: self._informer(scope, watches[name]) for scope, name in names.items()}
         self._tasks: list[asyncio.Task[None]] = []
         self._closing: asyncio.Task[None] | None = None
+        self._reconciled_one = False
+        """Whether a key has been reconciled since this process leads."""
 
     def _informer(self, scope: Scope, health: WatchHealth) -> Informer:
         kind, namespace = scope
@@ -112,7 +112,6 @@ class Session:
             *(part for informer in self._informers.values() for part in informer.tasks()),
             self._rediscover(),
             self._log_when_stalled(),
-            self._forecaster.keep_looking(self._leads),
             watch_clock(utc_now, self._enqueue_all),
             freeze_when_complete(lambda: self.cache.has_synced),
             *((self.capacity.run(self._leads),) if self.capacity else ()),
@@ -161,12 +160,17 @@ class Session:
 
     # -- which keys are reconciled, and when
 
+    @property
+    def has_reconciled(self) -> bool:
+        """Whether a key was reconciled since this process leads; without keys, whether all was listed."""
+        return self.cache.has_synced and (self._reconciled_one or not self.cache.keys())
+
     def leading_changed(self, leading: bool) -> None:
         """Begin to reconcile every key, or stop as if this process had just begun; the cache stays."""
+        self._reconciled_one = False
         self._reconciler.reset()
         if self.capacity:
             self.capacity.reset()
-        self._forecaster.reset()
         if leading:
             self._enqueue_all()
         else:
@@ -176,6 +180,7 @@ class Session:
     async def _reconcile(self, key: Key) -> None:
         if self._leads():
             await self._reconciler.reconcile(key)
+            self._reconciled_one = True
 
     def _enqueue(self, keys: Iterable[Key]) -> None:
         if self.cache.has_synced and self._leads():

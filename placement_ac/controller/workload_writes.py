@@ -11,9 +11,9 @@ from typing import Final
 
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS
 from placement_ac.core.api.errors import Postponed
-from placement_ac.core.plan.diff import Deactivate, Nominate, SetCheckStates
+from placement_ac.core.plan.diff import Nominate, SetCheckStates
 
-WorkloadAction = SetCheckStates | Nominate | Deactivate
+WorkloadAction = SetCheckStates | Nominate
 Write = Callable[[WorkloadAction, Callable[[], None]], Coroutine[object, object, None]]
 """Carries out an action, and calls the function when that hangs."""
 OnLateEnd = Callable[[WorkloadAction, BaseException | None], None]

@@ -54,7 +54,6 @@ from placement_ac.core.api.objects import Meta, Workload
 from placement_ac.core.plan.diff import (
     Action,
     Apply,
-    Deactivate,
     Delete,
     Nominate,
     Phase,
@@ -123,7 +122,6 @@ class Writer:
             SetStatus: self._set_status,
             SetCheckStates: self._on_workload,
             Nominate: self._on_workload,
-            Deactivate: self._on_workload,
         }
         """Each returns the outcome; None: the object no longer exists."""
 
@@ -247,8 +245,6 @@ class Writer:
         try:
             if isinstance(action, Nominate):
                 after = await self._nominate(action)
-            elif isinstance(action, Deactivate):
-                after = await self._deactivate(action)
             else:
                 after = await self._set_check_states(action)
         except NotFound:
@@ -274,7 +270,7 @@ class Writer:
         resource, meta = self._resources[WORKLOAD], action.workload.meta
         status = {"admissionChecks": list(action.entries)}
         for _ in range(UNCHANGED_TRIES):
-            identity = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
+            identity = {"name": meta.name, "namespace": meta.namespace}
             body = {"metadata": identity | {"resourceVersion": meta.resource_version}, "status": status}
             try:
                 return await self._client.apply(resource, body, subresource="status", force=True)
@@ -294,15 +290,6 @@ class Writer:
         if now.meta.uid != before.meta.uid or now_as_before != before:
             raise Conflict(f"Workload {before.label} has changed meanwhile")
         return now.meta
-
-    async def _deactivate(self, action: Deactivate) -> Object:
-        """Set `spec.active` alone, on the observed version: one that was placed meanwhile is a conflict."""
-        meta = action.workload.meta
-        patch = {
-            "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
-            "spec": {"active": False},
-        }
-        return await self._client.merge(self._resources[WORKLOAD], meta.name, patch, namespace=meta.namespace)
 
     async def _nominate(self, action: Nominate) -> Object:
         """Apply the nominations as Kueue's field manager with all it owns, so that Kueue can clear them."""
@@ -365,7 +352,8 @@ class Writer:
         return action.kind, {"metadata": metadata}, True
 
     async def _set_status(self, action: SetCondition | SetStatus) -> Outcome | None:
-        metadata, status = {"name": action.name, "uid": action.uid}, {}
+        """Apply a status. Its guard is the resourceVersion: of a status, API servers ignore the uid."""
+        metadata, status = {"name": action.name, "resourceVersion": action.version}, {}
         if isinstance(action, SetCondition):
             status = {"conditions": [action.condition]}
         else:
@@ -388,7 +376,6 @@ _VERBS_AND_MESSAGES: Mapping[type[Action], tuple[str, str]] = {
     SetStatus: ("apply_status", "status set"),
     SetCheckStates: ("apply_status", "Workload answered"),
     Nominate: ("apply_status", "Workload nominated"),
-    Deactivate: ("patch", "Workload deactivated"),
 }
 """Action → its verb in the metrics, and its message in the log."""
 
@@ -403,8 +390,6 @@ def _details(action: Action) -> dict[str, Any]:
         return {"namespace": action.namespace, "checks": states}
     if isinstance(action, Nominate):
         return {"namespace": action.namespace, "clusters": list(action.clusters)}
-    if isinstance(action, Deactivate):
-        return {"namespace": action.namespace, "why": action.why}
     return {}
 
 

@@ -7,13 +7,14 @@ duration.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Final
 
 Body = dict[str, Any]
+Marks = Callable[[], Mapping[str, Mapping[str, str]]]
+"""Returns `labels` and `annotations` of a Lease."""
 
 LONGEST_LEASE: Final = 4
 """A Lease holds for at most this many times our own duration: whoever may write it could name any."""
@@ -41,13 +42,13 @@ class LeaderElection:
         namespace: str,
         name: str,
         began: float = -math.inf,
-        marks: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        marks: Marks = dict,
     ) -> None:
         self._identity = identity
         self._durations = durations
         self._metadata: Body = {"name": name, "namespace": namespace}
         self._marks = marks
-        """`labels` and `annotations` that the Lease has while we hold it; others stay."""
+        """Those that the Lease has while we hold it; others stay."""
         self._seen: Body | None = None
         """The Lease as it was last seen; of a deleted one, only the holder counts."""
         self._gone = True
@@ -170,10 +171,10 @@ class LeaderElection:
         }
 
     def _marked(self, kept: Body) -> Body:
-        there = ((field, kept.get(field)) for field in self._marks)
+        there = ((field, wanted, kept.get(field)) for field, wanted in self._marks().items())
         return {
-            field: (before if isinstance(before, dict) else {}) | dict(self._marks[field])
-            for field, before in there
+            field: (before if isinstance(before, dict) else {}) | dict(wanted)
+            for field, wanted, before in there
         }
 
 

@@ -96,20 +96,22 @@ def error_of(status: int, value: object, request: str, retry_after: str | None =
     reason = given if isinstance(given, str) and given in REASONS else ""
     wait = _seconds(retry_after)
     kind = _ERROR_CLASSES.get(status) or (Unavailable if status >= 500 else Refused)
-    if _was_recreated(status_object):
+    if _is_another(status_object):
         kind = Conflict
     return kind(message, status=status, reason=reason, retry_after=wait)
 
 
-def _was_recreated(status_object: dict[Any, Any]) -> bool:
-    """Whether the object to be written has been recreated, with another uid.
+def _is_another(status_object: dict[Any, Any]) -> bool:
+    """Whether the object to be written is not the one that was seen.
 
-    Then a kube-apiserver (seen: 1.36) answers 422, `metadata.uid: field is immutable`; 409 if it is gone.
+    A kube-apiserver (seen: 1.36.2) answers 422, `metadata.uid: field is immutable`, if it was recreated, 409
+    if it is gone, and 422, `metadata.resourceVersion: must be specified`, if it was to be created and exists.
     """
     details = status_object.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     entries = causes if isinstance(causes, list) else []
-    return any(isinstance(cause, dict) and cause.get("field") == "metadata.uid" for cause in entries)
+    fields = ("metadata.uid", "metadata.resourceVersion")
+    return any(isinstance(cause, dict) and cause.get("field") in fields for cause in entries)
 
 
 _ERROR_CLASSES: dict[int, type[ApiError]] = {

@@ -10,14 +10,13 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
-from functools import cache, partial
+from collections.abc import Hashable
+from functools import partial
 from typing import Any, Final, Literal
 
 import structlog
 from cachetools import LRUCache
 
-from placement_ac.config.log_levels import LEVELS, parse_log_levels
 from placement_ac.core.api.errors import error_place
 from placement_ac.core.token_bucket import TokenBucket
 from placement_ac.observability.log_output import LogOutput
@@ -31,9 +30,9 @@ LINES_PER_SECOND: Final = 10.0
 _PACKAGE: Final = "placement_ac."
 
 
-def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
-    """Send log lines to stderr, from `levels` on, as in `parse_log_levels` (none: info)."""
-    least = parse_log_levels(levels)
+def configure(form: Literal["text", "json"] = "text", level: str = "info") -> None:
+    """Send log lines to stderr, from `level` on: debug, info, warning or error."""
+    least = logging.getLevelNamesMapping()[level.upper()]
     renderer: structlog.typing.Processor
     renderer = (
         structlog.processors.JSONRenderer() if form == "json" else structlog.dev.ConsoleRenderer(colors=False)
@@ -41,13 +40,13 @@ def configure(form: Literal["text", "json"] = "text", *levels: str) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            _level_filter(least),
+            _common_keys_first,
             _line_limiter(),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(min(least.values())),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=partial(_ModuleLogger, LogOutput(sys.stderr)),
         cache_logger_on_first_use=False,
     )
@@ -138,19 +137,6 @@ def _line_limiter() -> structlog.typing.Processor:
     return limit
 
 
-def _level_filter(least: Mapping[str, int]) -> structlog.typing.Processor:
-    """Return the processor that drops lines below their module's level, and puts the common keys first."""
-
-    @cache
-    def level_of(module: str) -> int:
-        while module and module not in least:
-            module = module.rpartition(".")[0]
-        return least[module]
-
-    def choose(logger: Any, _: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        level = line.pop("level")
-        if LEVELS[level] < level_of(logger.name):
-            raise structlog.DropEvent
-        return {"level": level, "logger": logger.name, "event": line.pop("event"), **line}
-
-    return choose
+def _common_keys_first(logger: Any, _: str, line: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Put the keys that every line has before its own, with the module's name."""
+    return {"level": line.pop("level"), "logger": logger.name, "event": line.pop("event"), **line}

@@ -176,12 +176,6 @@ MOVES_LEFT: Final = _gauge(
     ("check",),
     "How many jobs of an AdmissionCheck may still be moved in this hour; none without `--moves`.",
 )
-EXPECTED_STARTS: Final = _counter(
-    "expected_starts_total",
-    ("result",),
-    "Jobs that waited and have started, by the first expected start that was given for each: `held`, `early`"
-    " (before p10), `late` (after p90), `unknown` (none could be given).",
-)
 LIST_WRITES: Final = _counter(
     "list_writes_total",
     ("placement",),

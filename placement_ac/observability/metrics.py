@@ -29,7 +29,6 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.expected_start.outcomes import RESULTS, Result
 from placement_ac.core.moves.history import CAUSES
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import metric_definitions as definitions
@@ -73,7 +72,6 @@ class Metrics(Collector):
         self._list_write_requests = _counter(definitions.LIST_WRITE_REQUESTS, self.registry)
         self._placing = _histogram(definitions.PLACING, self.registry)
         self._moves = _counter(definitions.MOVES, self.registry)
-        self._expected_starts = _counter(definitions.EXPECTED_STARTS, self.registry)
         self.waiting: dict[Hashable, float] = {}
         """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
@@ -83,8 +81,6 @@ class Metrics(Collector):
             self._writes_undone.labels(kind.kind)
         for cause in CAUSES:
             self._moves.labels(cause)
-        for outcome in RESULTS:
-            self._expected_starts.labels(outcome)
         for controller in definitions.CONTROLLERS:
             self._latency.labels(controller)
             for result in definitions.RESULTS:
@@ -153,11 +149,6 @@ class Metrics(Collector):
     def job_moved(self, cause: str) -> None:
         """Count a job that was sent back to move."""
         self._moves.labels(cause).inc()
-
-    def jobs_started(self, results: Mapping[Result, int]) -> None:
-        """Count jobs that have started, by whether their expected start held."""
-        for result, number in results.items():
-            self._expected_starts.labels(result).inc(number)
 
     def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the hub's API server: a `RequestObserver`."""

@@ -125,6 +125,10 @@ class WorkerConnector:
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers that are not asked for a while, and why."""
 
+    def close(self) -> None:
+        """Let its threads end when their work is done."""
+        self._threads.shutdown(wait=False)
+
     def deadline(self) -> float:
         """Return the deadline of a query that begins now."""
         return asyncio.get_running_loop().time() + self.timeout

@@ -96,19 +96,19 @@ class AccessProviders(_FileModel):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read JSON or YAML. Raises BadSettings, which names the file and the field."""
+        """Read JSON or YAML. Raises BadSettings, which names the setting, the file and the field."""
         try:
             content = load_yaml(path.read_bytes())
         except OSError as error:
-            raise BadSettings(f"{path} cannot be read: {error.strerror}") from None
+            raise BadSettings(f"access-providers: {path} cannot be read: {error.strerror}") from None
         except NotYaml as error:
-            raise BadSettings(f"{path}: {error}") from None
+            raise BadSettings(f"access-providers: {path}: {error}") from None
         try:
             return cls.model_validate(content)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False, include_context=False)
             problems = "; ".join(f"{'.'.join(map(str, d['loc'])) or 'the file'}: {d['msg']}" for d in details)
-            raise BadSettings(f"{path}: {problems}") from None
+            raise BadSettings(f"access-providers: {path}: {problems}") from None
 
     @property
     def allowed_servers(self) -> AllowedServers:

@@ -304,6 +304,9 @@ class ApiHandler:
             case "POST", False:
                 self._needs_namespace(target)
                 return self._created(request, self.writes.create(request, parsed(call)))
+            case "PUT", True if self.writes.creates_by_put(request):
+                self._check_create(request)
+                return self._created(request, self.writes.create_by_put(request, parsed(call)))
             case "PUT", True:
                 return self._object_response(request, self.writes.update(request, parsed(call)))
             case "PATCH", True:

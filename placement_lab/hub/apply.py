@@ -12,8 +12,8 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.schema_node import ANYTHING, SchemaNode
 from placement_lab.hub import field_sets, managed_fields
+from placement_lab.structural_schema.schema_node import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from placement_lab.hub.field_sets import FieldSet

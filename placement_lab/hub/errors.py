@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kubectl_placement.structural_schema.validation import StatusCause
     from placement_lab.hub.kinds import ServedResource
+    from placement_lab.structural_schema.validation import StatusCause
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
 

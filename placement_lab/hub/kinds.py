@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import yaml
 
-from kubectl_placement.structural_schema.schema_node import SchemaNode
+from placement_lab.structural_schema.schema_node import SchemaNode
 
 READ = ("get", "list", "watch")
 VERBS = ("create", "delete", "deletecollection", *READ, "patch", "update")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.field_sets import FieldSet, difference, intersection, paths, union
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

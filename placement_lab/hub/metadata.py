@@ -12,8 +12,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub.errors import bad_request
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_lab.hub.kinds import ServedResource

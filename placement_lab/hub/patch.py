@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.schema_node import ANYTHING, SchemaNode
 from placement_lab.hub.errors import StatusError, bad_request
+from placement_lab.structural_schema.schema_node import ANYTHING, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

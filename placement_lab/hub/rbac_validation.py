@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.schema_node import dumps
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub import selectors
+from placement_lab.structural_schema.schema_node import dumps
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub.errors import StatusError, bad_request
 from placement_lab.hub.request_attributes import attributes_of_review
 from placement_lab.hub.service_accounts import AUDIENCE, InvalidToken
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

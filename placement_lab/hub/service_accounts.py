@@ -12,10 +12,10 @@ import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub import kinds, users
 from placement_lab.hub.errors import StatusError, bad_request
 from placement_lab.hub.tokens import TokenSigner
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_lab.hub.store import Record, Store

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub import rbac_validation
 from placement_lab.hub.kinds import object_schema
 from placement_lab.hub.metadata import now
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub.errors import StatusError
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     import random

@@ -9,16 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kubectl_placement.structural_schema.schema_node import prune_and_default
-from kubectl_placement.structural_schema.validation import StatusCause
 from placement_lab.hub import metadata, strategies
 from placement_lab.hub.errors import StatusError, bad_request, conflict, internal, invalid
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
+from placement_lab.structural_schema.schema_node import prune_and_default
+from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from placement_lab.hub.kinds import ServedResource, ServedVersion
     from placement_lab.hub.store import Key, Object, Record
     from placement_lab.hub.users import UserInfo
+
+# Built-in kinds that no update changes without a resourceVersion. Seen on a kube-apiserver 1.36.2.
+NEED_VERSION = {"customresourcedefinitions", "leases", "poddisruptionbudgets"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +125,26 @@ class WriteRequest:
         if version and (record is None or str(record.rv) != version):
             raise conflict(self.resource, self.name)
 
-    def check_uid(self, record: Record | None, uid: str | None) -> None:
-        """Raise 422 if an apply names the uid of another object."""
-        if record and uid and record.uid != uid:
-            message = f'Invalid value: "{uid}": field is immutable'
-            raise invalid(
-                self.resource, self.name, [StatusCause("FieldValueInvalid", message, "metadata.uid")]
+    def check_current(self, record: Record, given: Object) -> None:
+        """
+        Raise 409 if the new metadata has another resourceVersion than the object, 422 if it has another uid.
+
+        A custom resource's /status ignores the uid, as Kubernetes does. Without a resourceVersion it is a
+        422 for kinds that need one.
+        """
+        version = given.get("resourceVersion") or "0"
+        if version != "0":
+            self.check_preconditions(record, None, version)
+        elif self.resource.custom or self.resource.plural in NEED_VERSION:
+            raise self._invalid(
+                "metadata.resourceVersion", "Invalid value: 0: must be specified for an update"
             )
+        uid = given.get("uid") or record.uid
+        if uid != record.uid and not (self.is_status and self.resource.custom):
+            raise self._invalid("metadata.uid", f'Invalid value: "{uid}": field is immutable')
+
+    def _invalid(self, field: str, message: str) -> StatusError:
+        return invalid(self.resource, self.name, [StatusCause("FieldValueInvalid", message, field)])
 
     def check_apply(self, config: Object) -> None:
         if not self.query.get("fieldManager"):

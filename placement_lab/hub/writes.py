@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubectl_placement.structural_schema.schema_node import prune_and_default
-from kubectl_placement.structural_schema.validation import StatusCause, validate
 from placement_lab.hub import field_sets, managed_fields, metadata, strategies
 from placement_lab.hub.apply import apply
 from placement_lab.hub.errors import (
     already_exists,
     bad_request,
     forbidden,
+    internal,
     invalid,
     not_found,
     object_details,
@@ -26,6 +25,8 @@ from placement_lab.hub.kinds import from_crd
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
 from placement_lab.hub.store import Record
 from placement_lab.hub.write_request import WriteRequest, without
+from placement_lab.structural_schema.schema_node import prune_and_default
+from placement_lab.structural_schema.validation import StatusCause, validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
     from placement_lab.hub.catalog import Catalog
     from placement_lab.hub.store import Object, Store
 
-# Kinds that can be updated without a resourceVersion. Source: AllowUnconditionalUpdate.
-UNCONDITIONAL = {
-    "configmaps", "events", "namespaces", "secrets", "serviceaccounts",
-    "clusterrolebindings", "clusterroles", "rolebindings", "roles",
+# Built-in kinds that a PUT creates. Seen on a kube-apiserver 1.36.2.
+CREATED_BY_PUT = {
+    "events", "leases", "services", "clusterrolebindings", "clusterroles", "rolebindings", "roles",
 }  # fmt: skip
 
 
@@ -62,6 +62,8 @@ class Writes:
 
     def create(self, request: WriteRequest, body: Object) -> Record:
         kind_errors = request.check_type(body)
+        if ((body.get("metadata") or {}).get("resourceVersion") or "0") != "0":
+            raise internal("resourceVersion should not be set on objects to be created")
         obj = request.prune_and_default(body)
         meta = metadata.new_metadata(request.resource, obj.get("metadata") or {}, request.namespace)
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
@@ -82,16 +84,21 @@ class Writes:
         """Replace the object, or with /status its status (PUT)."""
         live = self._stored(request)
         errors = request.check_type(body)
-        given = body.get("metadata") or {}
-        unsaid = not given.get("resourceVersion")
-        if unsaid and (request.resource.custom or request.resource.plural not in UNCONDITIONAL):
-            message = "Invalid value: 0: must be specified for an update"
-            raise invalid(
-                request.resource,
-                request.name,
-                [StatusCause("FieldValueInvalid", message, "metadata.resourceVersion")],
-            )
+        request.check_preconditions(live, (body.get("metadata") or {}).get("uid"), None)
         return self._replace(request, live, body, errors)
+
+    def creates_by_put(self, request: WriteRequest) -> bool:
+        """Return whether a PUT creates the object: it is missing, and Kubernetes creates its kind so."""
+        resource = request.resource
+        may = not resource.custom and not request.subresource and resource.plural in CREATED_BY_PUT
+        return may and self.store.get(resource, request.key) is None
+
+    def create_by_put(self, request: WriteRequest, body: Object) -> Record:
+        """Create a missing object (PUT). A resourceVersion is ignored, and a uid is a conflict."""
+        given = body.get("metadata") or {}
+        request.check_preconditions(None, given.get("uid"), None)
+        request.check_names(given)
+        return self.create(request, body | {"metadata": without(given, "resourceVersion") | request.names})
 
     def patch(self, request: WriteRequest, change: Callable[[Object], Any]) -> Record:
         """Patch the object: `change` returns the new object for the current one."""
@@ -106,10 +113,12 @@ class Writes:
         request.check_apply(config)
         given = config.get("metadata") or {}
         record = self.store.get(request.resource, request.key)
-        request.check_uid(record, given.get("uid"))
-        request.check_preconditions(record, given.get("uid"), given.get("resourceVersion"))
         if record is None and request.subresource:
             raise not_found(request.resource, request.name)
+        if record is None:
+            request.check_preconditions(None, given.get("uid"), None)
+        else:
+            request.check_current(record, {"resourceVersion": str(record.rv)} | given)
         wanted = request.apply_configuration(config)
         by = request.managed_fields_entry("Apply")
         if record is None:
@@ -192,7 +201,7 @@ class Writes:
         given = body.get("metadata")
         given = given if isinstance(given, dict) else {}
         request.check_names(given)
-        request.check_preconditions(record, given.get("uid"), given.get("resourceVersion"))
+        request.check_current(record, given)
         live = record.in_version(request.version.name)
         obj = request.prune_and_default(body)
         if request.is_status:

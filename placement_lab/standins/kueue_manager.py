@@ -6,14 +6,14 @@ on the hub, and after the batch period for a change on a worker, as Kueue does.
 
 With `throttled`, MultiKueue also takes the time that it takes in Kueue (shared/kueue/flips.md): it reconciles
 Workloads in a queue of its own, as many at once as `KueueSettings.pace` says, each with a GET to each listed
-worker, within the pace's limit of requests. A changed list enqueues every Workload of its check after the
-batch period. Other controllers do not wait.
+worker, within the limit of requests of its pace. A changed list, and another list for a check, enqueue every
+Workload of the check after the batch period. Other controllers do not wait.
 """
 
 import asyncio
 import base64
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -139,6 +139,7 @@ class Kueue(MultiKueue):
         self._last_states: dict[Name, Object] = {}
         self._rounds: dict[Name, float] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
+        self._configs: dict[str, str] = {}
         self._group_queue = self.new_queue(self.settings.pace.workloads_at_once)
         self._judges[MULTIKUEUE_CLUSTER] = self._judge_worker
 
@@ -165,6 +166,8 @@ class Kueue(MultiKueue):
             yield from super().keys_for(kind, namespace, name)
             if kind == MULTIKUEUE_CONFIG:
                 self._on_list(name)
+            if kind == ADMISSION_CHECK:
+                self._on_check(name)
             if kind in _CONCERN_ALL_WORKLOADS:
                 yield from (("workload", *key) for key in self._last_states)
 
@@ -189,9 +192,23 @@ class Kueue(MultiKueue):
             for where in self._workloads_of_config(config):
                 self.enqueue((MULTIKUEUE, *where), after=self.settings.events_batch_seconds)
 
+    def _on_check(self, name: str) -> None:
+        """Enqueue every Workload of a check for MultiKueue if it names another config, as Kueue does."""
+        item = self.objects(ADMISSION_CHECK).get(("", name))
+        if item is None or not is_multikueue(item):
+            return
+        before, self._configs[name] = self._configs.get(name), config_of(item)
+        if self.throttled and before != self._configs[name]:
+            for where in self._workloads_of_checks({name}):
+                self.enqueue((MULTIKUEUE, *where), after=self.settings.events_batch_seconds)
+
     def _workloads_of_config(self, config: str) -> list[Name]:
         items = self._by_name(ADMISSION_CHECK).items()
-        checks = {name for name, item in items if is_multikueue(item) and config_of(item) == config}
+        return self._workloads_of_checks(
+            {name for name, item in items if is_multikueue(item) and config_of(item) == config}
+        )
+
+    def _workloads_of_checks(self, checks: Collection[str]) -> list[Name]:
         states = self._last_states.items()
         return [where for where, item in states if any(state["name"] in checks for state in states_of(item))]
 

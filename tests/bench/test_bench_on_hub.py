@@ -13,10 +13,10 @@ from typing import Any
 import click
 import pytest
 
-from bench.__main__ import QUICK
-from bench.driver import Where, hubs
-from bench.processes import Ours, embedded_scene, usable
-from bench.scene import KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
+from bench import memory
+from bench.driver import hubs
+from bench.processes import CONTROLLER, Ours, embedded, usable
+from bench.scene import CHANGES, KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
@@ -49,7 +49,7 @@ def _bare(item: Object) -> Object:
 
 def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -> None:
     async def both() -> tuple[Any, Any]:
-        with Hub() as hub, embedded_scene(tmp_path / "filled", SCENE):
+        with Hub() as hub, embedded(tmp_path / "filled", SCENE):
             hub.write_kubeconfig(tmp_path / "prepared")
             async with client_of(tmp_path / "prepared") as one, client_of(tmp_path / "filled") as two:
                 await prepare(one, SCENE)
@@ -63,32 +63,27 @@ def test_a_scene_is_the_same_whether_it_comes_over_http_or_not(tmp_path: Path) -
 
 def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     async def play() -> None:
-        with embedded_scene(tmp_path / "kubeconfig", SCENE) as hub:
+        with embedded(tmp_path / "kubeconfig", SCENE) as hub:
             login = Login(hub.kubeconfig)
             async with client_of(hub.kubeconfig) as bench, Client(login, field_manager="they") as they:
                 await bench.list(newest(MANAGED_CLUSTER))
                 await they.list(newest(MANAGED_CLUSTER))
                 async for _ in they.watch(newest(MANAGED_CLUSTER), ""):
                     break
-                taken = hub.taken()
-                assert taken.requests == {"list managedclusters": 1, "watch managedclusters": 1}
-                assert taken.watched.keys() == {"managedclusters"}
-                assert taken.watched["managedclusters"] > SCENE.clusters * 100
-                assert (hub.taken().requests, hub.taken().watched) == ({}, {})
+                assert hub.requests() == {"list managedclusters": 1, "watch managedclusters": 1}
+                assert hub.requests() == {}
 
     asyncio.run(play())
 
 
 @pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
-@pytest.mark.parametrize("apart", [True, False])
-def test_hubs_work_on_a_processor_of_their_own_unless_they_share(apart: bool, tmp_path: Path) -> None:
+def test_hubs_work_on_a_processor_of_their_own(tmp_path: Path) -> None:
     everywhere = usable()
-    one, others = ({min(everywhere)}, everywhere - {min(everywhere)}) if apart else (everywhere, everywhere)
-    with hubs(Where(apart=apart), SCENE, tmp_path) as turns:
+    with hubs([], SCENE, tmp_path) as turns:
         (turn,) = turns
         pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
-        assert [os.sched_getaffinity(pid) for pid in pids] == [one, one]
-        assert usable() == others
+        assert [os.sched_getaffinity(pid) for pid in pids] == [{min(everywhere)}] * 2
+        assert usable() == everywhere - {min(everywhere)}
     assert usable() == everywhere
 
 
@@ -126,8 +121,7 @@ def test_a_refused_hub_is_left_alone(hub: Hub, tmp_path: Path) -> None:
             for name in ("p1", "theirs"):
                 theirs = body(MULTIKUEUE_CONFIG, name, spec={"clusters": ["a"]})
                 await client.create(newest(MULTIKUEUE_CONFIG), theirs)
-            words = ("--checks", "2", "--kubeconfig", str(kubeconfig))
-            with bench(*words, "--output", str(tmp_path / "latest.json")) as process:
+            with bench("--checks", "2", "--kubeconfig", str(kubeconfig)) as process:
                 _, printed = await asyncio.to_thread(process.communicate)
             assert b"that hub is in use" in printed
             listing = await client.list(newest(MULTIKUEUE_CONFIG))
@@ -155,51 +149,35 @@ def lives(pid: int) -> bool:
 
 
 @pytest.mark.timeout(240)
-def test_the_quick_bench_writes_every_figure(tmp_path: Path) -> None:
-    latest = tmp_path / "latest.json"
-    with bench("--quick", "--checks", "2", "--changes", "8", "--output", str(latest)) as process:
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_small_bench_writes_every_figure(tmp_path: Path, kind: str) -> None:
+    output = tmp_path / "figures.json"
+    words = ("--quick", "--kind", kind, "--checks", "4", "--clusters", "12", "--changes", "8")
+    with bench(*words, "--output", str(output)) as process:
         _, printed = process.communicate()
     assert process.returncode == 0, printed.decode()
-    assert b"2 checks, 40 clusters: outage" in printed
-    found = json.loads(latest.read_text())
-    for play in ("burst", "coldStart", "restart", "outage"):
+    found = json.loads(output.read_text())[kind]
+    for play in ("burst", "coldStart"):
         assert found[play]["overFloor"] > 0
         assert found[play].keys() >= {"controller", "floor"}
     assert found["latency"]["p50OverFloor"] > 0
     assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
-    assert found["requestsPerChange"] == 1.0
-    assert found["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
-    assert found["restart"]["controller"]["writes"] == 0
-    assert found["restart"]["controller"]["listsPerKind"]["placementdecisions"] == 2
-    assert found["coldStart"]["controller"]["requests"]["patch multikueueclusters"] == 20
-    assert found["machine"]["hubsHaveOwnProcessor"] is (len(usable()) > 1)
-    assert found["rssMb"] > 10
-    assert found["outage"]["controller"]["awaySeconds"] == QUICK.outage
-    assert [size["checks"] for size in found["sizes"]] == [2]
+    assert found["floor"]["requests"] == 1.0
+    assert (found["controller"]["requests"] > 1.0) is (kind == "default"), "clusters that never existed"
+    assert found["controller"]["rssMb"] > 10
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    ("variant", "created"), [pytest.param("default", True), pytest.param("shared", False)]
-)
-def test_changes_that_draw_anew(tmp_path: Path, variant: str, created: bool) -> None:
-    latest = tmp_path / "latest.json"
-    with bench("--draw", variant, "--checks", "4", "--clusters", "12", "--output", str(latest)) as process:
-        _, printed = process.communicate()
-    assert process.returncode == 0, printed.decode()
-    (found,) = json.loads(latest.read_text())["draws"]
-    assert found["latency"]["controller"]["count"] == found["back"]["floor"]["count"] == 4
-    assert found["requestsPerChangeByKind"]["patch multikueueconfigs"] == 1.0
-    assert ("patch multikueueclusters" in found["requestsPerChangeByKind"]) is created
-    assert found["burst"]["overFloor"] > 0
-    assert found["afterChanges"]["overFloor"] > 0
-    assert found["costOfFloor"]["requestsPerChangeByKind"] == {"patch multikueueconfigs": 1.0}
+def test_the_memory_of_a_controller_that_creates_and_of_one_that_finds(tmp_path: Path) -> None:
+    created, found, most = asyncio.run(memory.measure(CONTROLLER, Scene(2, 12, workloads=30)))
+    assert 10 < found <= most
+    assert created > 10
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_path: Path) -> None:
-    with bench("--quick", "--checks", "2", "--output", str(tmp_path / "latest.json")) as process:
+def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals) -> None:
+    with bench("--quick", "--checks", "2") as process:
         assert process.stderr
         for line in process.stderr:
             if b"cold start: controller" in line:
@@ -214,7 +192,7 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals, tmp_
 
 @pytest.mark.timeout(240)
 def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
-    latest, words = tmp_path / "latest.json", ["--quick", "--checks", "2", "--changes", "8"]
+    latest, words = tmp_path / "figures.json", ["--quick", "--checks", "2", "--changes", "8"]
     with Hub() as one, Hub() as another:
         for number, hub in enumerate((one, another)):
             hub.write_kubeconfig(tmp_path / f"hub{number}")
@@ -230,14 +208,14 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
         (True, False),
         (False, True),
     ]
-    found = json.loads(latest.read_text())
+    found = json.loads(latest.read_text())["swap"]
     assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
-    assert (found["outage"]["overFloor"], found["requestsPerChange"]) == (None, None)
+    assert "requests" not in found["controller"]
 
 
 @pytest.mark.timeout(240)
-def test_changes_that_draw_anew_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> None:
-    kubeconfig, latest = tmp_path / "kubeconfig", tmp_path / "latest.json"
+def test_nothing_is_left_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
     hub.write_kubeconfig(kubeconfig)
 
     async def left() -> dict[str, int]:
@@ -245,12 +223,10 @@ def test_changes_that_draw_anew_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> 
             return {kind: len(items) for kind, items in (await there(client)).items() if items}
 
     before = asyncio.run(left())
-    words = ("--draw", "shared", "--checks", "2", "--clusters", "12", "--kubeconfig", str(kubeconfig))
-    with bench(*words, "--output", str(latest)) as process:
+    words = ("--quick", "--kind", "shared", "--checks", "2", "--clusters", "12", "--changes", "4")
+    with bench(*words, "--kubeconfig", str(kubeconfig)) as process:
         _, printed = process.communicate()
     assert process.returncode == 0, printed.decode()
-    (found,) = json.loads(latest.read_text())["draws"]
-    assert (found["latency"]["controller"]["count"], found["requestsPerChange"]) == (2, None)
     assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}, "shared ones are deleted"
 
 
@@ -274,10 +250,10 @@ def test_a_bench_that_is_stopped_clears_the_hub_of_others(
 
     before = asyncio.run(left())
     words = ("--quick", "--checks", "2", "--kubeconfig", str(kubeconfig))
-    with bench(*words, "--output", str(tmp_path / "latest.json")) as process:
+    with bench(*words) as process:
         assert process.stderr
         for line in process.stderr:
-            if b"restart: floor" in line:
+            if b"single changes" in line:
                 break
         assert asyncio.run(left())["multikueueconfigs"] == 2
         process.send_signal(number)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.flips import FLAPPING, Row, figures, rows, table
-from bench.jobs import OURS
+from bench.jobs_scene import OURS
 from placement_lab.standins.fleet import JobCounter
 from tests.support.scored_jobs import Ledger, arrivals, percentiles
 

@@ -9,7 +9,6 @@ from threading import Event, Thread
 
 import pytest
 
-from bench.driver import Where
 from bench.processes import of_their_own, shared_out, usable
 
 THREADS = (
@@ -90,15 +89,3 @@ def test_a_hub_that_is_gone_takes_no_processor_with_it(two_threads: int) -> None
     with pytest.raises(FileNotFoundError), of_their_own([two_threads, 2**22 + 1]):
         pytest.fail("there is no such hub")
     assert usable() == ALL
-
-
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        pytest.param(Where(), len(ALL) > 1, id="embedded hubs"),
-        pytest.param(Where(apart=False), False, id="together, by option"),
-        pytest.param(Where([Path("kubeconfig")]), None, id="external hubs are not moved"),
-    ],
-)
-def test_whether_hubs_have_a_processor_of_their_own(where: Where, expected: bool | None) -> None:
-    assert where.hubs_have_own_processor is expected

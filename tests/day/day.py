@@ -2,9 +2,11 @@
 
 import asyncio
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import pytest
 
 from tests.day.agreement import Agreement
 from tests.day.check_conditions import CheckConditions
@@ -63,3 +65,25 @@ def play_day(
 
     play(world.kueue, story())
     return Played(findings[0] if findings else None, world)
+
+
+def found_with(
+    fault: Callable[[pytest.MonkeyPatch], None],
+    mode: str,
+    items: Sequence[Item],
+    seconds: float,
+    rules: Collection[str],
+    without: Collection[str] = (),
+) -> Finding:
+    """
+    Return what `rules` find in a play with a fault.
+
+    In one without it, nothing is found by `without` (empty: any rule) until a minute later.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        fault(patched)
+        finding = play_day(mode, 1, items, seconds, rules).finding
+    assert finding, f"{', '.join(rules)} find nothing"
+    sound = play_day(mode, 1, items, finding.at + 60.0, without).finding
+    assert sound is None, f"without the fault: {sound}"
+    return finding

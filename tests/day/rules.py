@@ -7,6 +7,7 @@ Rules of every second of a day: no job runs twice, is lost or is killed; none wa
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from placement_ac.core.api.constants import (
@@ -17,8 +18,9 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.selection.mass_loss import FEW
 from placement_lab.standins.multikueue import objects as of
-from tests.day.trace import CANDIDATES, CLUSTERS, HOUR, clock
+from tests.day.trace import CLUSTERS, HOUR, clock
 from tests.day.world import World
 
 NAMES: Final = (
@@ -47,8 +49,8 @@ RECONCILES_PER_HOUR: Final = 3600
 WRITES_PER_ITEM: Final = 12
 WRITES_PER_HOUR: Final = 100
 """An hour may have so many writes, and WRITES_PER_ITEM more for each job and each trouble in it."""
-CAPACITY_WRITES_PER_HOUR: Final = 2 * 60 + 20
-"""Two ConfigMaps at most once a minute, and some more after restarts."""
+CAPACITY_WRITES_PER_HOUR: Final = 2 * 120 + 20
+"""Two ConfigMaps at most every 30 s, and some more after restarts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,13 @@ class Rules:
     names: Collection[str] = ()
     jobs: dict[str, Seen] = field(default_factory=dict)
     left: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Placement and cluster that it no longer selects → since when."""
+    """Placement and cluster that it no longer selects → since when, or until when it is held."""
+    losses: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
+    """Placement → when the first of the losses was that count together, and what was selected before."""
+    selected: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Placement → what it selects."""
+    held: dict[str, float] = field(default_factory=dict)
+    """Placement whose lost clusters are held → until when."""
     empty: dict[tuple[str, str], float] = field(default_factory=dict)
     """The same, where none of its jobs runs any more."""
     kueue_lost: set[str] = field(default_factory=set)
@@ -155,19 +163,34 @@ class Rules:
             self.found("killed", f"{name} was taken from {cluster}, where it ran: {why}")
 
     def _decided(self, placement: str, edited: bool) -> None:
-        world, selected = self.world, self.world.authorised(placement)
-        listed = [one for one in CANDIDATES[placement] if world.is_listed(placement, one)]
-        gone = [one for one in listed if one not in selected]
-        net = len(gone) - len([one for one in selected if one not in listed])
-        grace = world.settings.mass_loss_grace
-        is_mass_loss = not edited and len(listed) >= 4 and net > len(listed) * world.settings.mass_loss_share
+        now, selected = self.world.now, frozenset(self.world.authorised(placement))
+        lost = self._lost_together(placement, selected, edited)
+        until = self.held.setdefault(placement, now + self.world.settings.mass_loss_grace) if lost else now
+        if not lost:
+            self.held.pop(placement, None)
         for cluster in CLUSTERS:
             key = placement, cluster
             if cluster in selected:
                 self.left.pop(key, None)
                 self.empty.pop(key, None)
-            elif key not in self.left:
-                self.left[key] = world.now + (grace if is_mass_loss else 0.0)
+            elif cluster in lost:
+                self.left[key] = until
+            elif self.left.get(key, inf) > now:
+                self.left[key] = now
+
+    def _lost_together(self, placement: str, selected: frozenset[str], edited: bool) -> frozenset[str]:
+        """Return the clusters that a Placement has lost since the first loss, if they are too many."""
+        settings, now = self.world.settings, self.world.now
+        before = self.selected.get(placement, selected)
+        first, counted = self.losses.get(placement, (now, before))
+        is_over = now - first >= settings.mass_loss_grace and placement not in self.held
+        if is_over or len(counted - selected) <= len(selected - counted):
+            first, counted = now, before
+        counted = selected if edited else counted
+        self.selected[placement], self.losses[placement] = selected, (first, counted)
+        lost, net = counted - selected, len(counted - selected) - len(selected - counted)
+        is_share = len(counted) >= FEW and net > len(counted) * settings.mass_loss_share
+        return lost if net > 0 and (is_share or net == len(counted)) else frozenset()
 
     def _started(self, name: str, worker: str) -> None:
         cluster = self.world.cluster_of(worker)

@@ -11,7 +11,7 @@ from placement_ac.core.inputs.worker_setup import WorkerSetupInputs
 from placement_ac.core.worker_setup import manifests, planning
 from placement_ac.core.worker_setup.planning import SetupPlan, plan_worker_setup
 from placement_lab.standins.multikueue.objects import deep_copy
-from tests.day.day import play_day
+from tests.day.day import found_with, play_day
 from tests.day.trace import HOUR, SETUP_TROUBLES, Item, Job, Trouble
 from tests.day.world import BARE
 
@@ -148,11 +148,8 @@ def test_a_fault_of_the_set_up_is_found(
     where: tuple[Any, str],
     fault: Any,
     rule: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seconds = 2 * HOUR if LEAVES[-1] in items else 36 * MINUTE
-    assert play_day(BARE, 1, items, seconds).finding is None
-    monkeypatch.setattr(*where, fault)
-    finding = play_day(BARE, 1, items, seconds, [rule]).finding
-    assert finding
-    assert finding.rule == rule
+    def put(patched: pytest.MonkeyPatch) -> None:
+        patched.setattr(*where, fault)
+
+    assert found_with(put, BARE, items, 2 * HOUR, [rule]).rule == rule

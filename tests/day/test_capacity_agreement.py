@@ -10,10 +10,10 @@ from placement_ac.controller import capacity_reporter
 from placement_ac.controller.capacity_reporter import CapacityReporter
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.capacity_report import compute
-from placement_ac.core.capacity_report.model import added
+from placement_ac.core.capacity_report.model import CapacityReport, added
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from tests.day.bare import BareFleet
-from tests.day.day import play_day
+from tests.day.day import found_with
 from tests.day.test_bare_day import trouble
 from tests.day.test_day import job, research
 from tests.day.trace import HOUR, Item
@@ -35,7 +35,7 @@ def none_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def never_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capacity_reporter, "differs_by_step", lambda *_: False)
+    monkeypatch.setattr(CapacityReport, "steps", ())
 
 
 def no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,11 +101,5 @@ def others_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_false_capacity_is_found(
-    mode: str, items: tuple[Item, ...], fault: Fault, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert play_day(mode, 1, items, HOUR, ["capacity"]).finding is None
-    fault(monkeypatch)
-    finding = play_day(mode, 1, items, HOUR, ["capacity"]).finding
-    assert finding
-    assert says in finding.message
+def test_false_capacity_is_found(mode: str, items: tuple[Item, ...], fault: Fault, says: str) -> None:
+    assert says in found_with(fault, mode, items, HOUR, ["capacity"], ["capacity"]).message

@@ -21,7 +21,7 @@ from placement_ac.core.dispatch.filters import FILTERS, Filter
 from placement_ac.core.inputs.state import Plan, Snapshot
 from placement_ac.core.plan.plan import plan
 from placement_ac.core.plan.stats import PlacementStats, placement_stats
-from tests.day.day import play_day
+from tests.day.day import found_with, play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
 from tests.day.world import MODES, MORE_TROUBLES, MOVES, World
@@ -42,9 +42,9 @@ def test_the_same_seed_gives_the_same_day() -> None:
 
 
 PLAY: Final = """
-from tests.day.day import play_day
+from tests.day.day import found_with, play_day
 from tests.day.trace import HOUR, a_day
-print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 2).world.kueue.starts))
+print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 4).world.kueue.starts))
 """
 
 
@@ -137,16 +137,14 @@ def test_a_fault_of_the_plan_is_found(
     items: tuple[Item, ...],
     fault: Callable[[Snapshot], Plan],
     rule: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert play_day(mode, 1, items, 2 * HOUR).finding is None
-    monkeypatch.setattr(reconcile, "plan", fault)
-    finding = play_day(mode, 1, items, 2 * HOUR, [rule]).finding
-    assert finding
-    assert finding.rule == rule
+    def put(patched: pytest.MonkeyPatch) -> None:
+        patched.setattr(reconcile, "plan", fault)
+
+    assert found_with(put, mode, items, 2 * HOUR, [rule]).rule == rule
 
 
-def test_a_job_that_vanishes_from_its_worker_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_vanishes_from_its_worker_is_found() -> None:
     happen = World.happen
 
     def vanishes(world: World, item: Item) -> None:
@@ -154,12 +152,11 @@ def test_a_job_that_vanishes_from_its_worker_is_found(monkeypatch: pytest.Monkey
         for worker in world.kueue.workers.values() if item == items[-1] else ():
             worker.jobs.pop("j0", None)
 
+    def put(patched: pytest.MonkeyPatch) -> None:
+        patched.setattr(World, "happen", vanishes)
+
     items = research(full=1, more=1)
-    assert play_day("shared", 1, items, HOUR).finding is None
-    monkeypatch.setattr(World, "happen", vanishes)
-    finding = play_day("shared", 1, items, HOUR, ["lost"]).finding
-    assert finding
-    assert finding.rule == "lost"
+    assert found_with(put, "shared", items, HOUR, ["lost"]).rule == "lost"
 
 
 FULL: Final = tuple(job(n, 1 + n / 60, lasts=240) for n in range(0, 20, 2))
@@ -190,13 +187,8 @@ def test_a_fault_in_a_maintenance_window_is_found(
     items: tuple[Item, ...],
     fault: Callable[[pytest.MonkeyPatch], None],
     rule: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert play_day("dispatcher", 1, items, 2 * HOUR).finding is None
-    fault(monkeypatch)
-    finding = play_day("dispatcher", 1, items, 2 * HOUR, [rule]).finding
-    assert finding
-    assert finding.rule == rule
+    assert found_with(fault, "dispatcher", items, 2 * HOUR, [rule]).rule == rule
 
 
 def test_a_withdrawn_nomination_delays_no_round() -> None:
@@ -206,15 +198,14 @@ def test_a_withdrawn_nomination_delays_no_round() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_drain_that_no_metric_counts_is_found(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drain_that_no_metric_counts_is_found(mode: str) -> None:
     def uncounted(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
         return replace(placement_stats(snapshot, wanted), draining=(), drain_states={})
 
-    assert play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding is None
-    monkeypatch.setattr(reconcile, "placement_stats", uncounted)
-    finding = play_day(mode, 1, TAINTED, HOUR, ["drains"]).finding
-    assert finding
-    assert "the metric counts 0" in finding.message
+    def put(patched: pytest.MonkeyPatch) -> None:
+        patched.setattr(reconcile, "placement_stats", uncounted)
+
+    assert "the metric counts 0" in found_with(put, mode, TAINTED, HOUR, ["drains"], ["drains"]).message
 
 
 @pytest.mark.parametrize("rule", ["drains", "lost-clusters"])

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from kubectl_placement.story.lines import job_lines
 from kubectl_placement.story.model import JobLine, JobState
 from tests.day import agreement
-from tests.day.day import play_day
+from tests.day.day import found_with
 from tests.day.test_day import research
 from tests.day.trace import HOUR
 
@@ -44,15 +44,8 @@ def elsewhere(lines: Lines) -> Lines:
         pytest.param(elsewhere, "jobs", id="they run elsewhere"),
     ],
 )
-def test_a_false_list_is_found(
-    fault: Callable[[Lines], Lines], says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert play_day("dispatcher", 1, ITEMS, HOUR, ["jobs"]).finding is None
+def test_a_false_list_is_found(fault: Callable[[Lines], Lines], says: str) -> None:
+    def put(patched: pytest.MonkeyPatch) -> None:
+        patched.setattr(agreement, "job_lines", lambda view: fault(job_lines(view)))
 
-    def false(view: Any) -> Lines:
-        return fault(job_lines(view))
-
-    monkeypatch.setattr(agreement, "job_lines", false)
-    finding = play_day("dispatcher", 1, ITEMS, HOUR, ["jobs"]).finding
-    assert finding
-    assert says in finding.message
+    assert says in found_with(put, "dispatcher", ITEMS, HOUR, ["jobs"], ["jobs"]).message

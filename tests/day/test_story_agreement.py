@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_placement.jobs.queue_position import local_queue_position
 from kubectl_placement.story import tell, waits
 from kubectl_placement.story.model import JobState, StoryStep, Wait
-from placement_ac.core.expected_start.position import position_of
-from tests.day.day import play_day
+from tests.day.day import found_with, play_day
 from tests.day.test_day import research
 from tests.day.test_moving_day import MINUTE, TWICE
 from tests.day.trace import HOUR
@@ -52,15 +52,13 @@ def later(steps: Steps) -> Steps:
         ),
     ],
 )
-def test_a_step_that_is_not_so_is_found(
-    fault: Callable[[Steps], Steps], says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding is None
+def test_a_step_that_is_not_so_is_found(fault: Callable[[Steps], Steps], says: str) -> None:
+    assert says in found_with(showing(fault), "dispatcher", FULL, HOUR / 2, ["job"], ["job"]).message
+
+
+def showing(fault: Callable[[Steps], Steps]) -> Callable[[pytest.MonkeyPatch], None]:
     steps_of = tell.steps_of
-    monkeypatch.setattr(tell, "steps_of", lambda *parts: fault(steps_of(*parts)))
-    finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
-    assert finding
-    assert says in finding.message
+    return lambda patched: patched.setattr(tell, "steps_of", lambda *parts: fault(steps_of(*parts)))
 
 
 def names_another(job: Any) -> Wait | None:
@@ -92,19 +90,15 @@ def test_a_state_that_is_not_so_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_more(*parts: Any) -> Any:
-        found = position_of(*parts)
-        return found and found._replace(number=found.number + 1)
+        found = local_queue_position(*parts)
+        return found and replace(found, jobs=found.jobs + 1)
 
-    monkeypatch.setattr(tell, "position_of", one_more)
+    monkeypatch.setattr(tell, "local_queue_position", one_more)
     finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
     assert finding
     assert "jobs wait in the queue of" in finding.message
 
 
-def test_a_move_that_is_not_shown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding is None
-    steps_of = tell.steps_of
-    monkeypatch.setattr(tell, "steps_of", lambda *parts: without("Evicted")(steps_of(*parts)))
-    finding = play_day("moves", 1, TWICE, 35 * MINUTE, ["job"]).finding
-    assert finding
+def test_a_move_that_is_not_shown_is_found() -> None:
+    finding = found_with(showing(without("Evicted")), "moves", TWICE, 35 * MINUTE, ["job"], ["job"])
     assert "was moved from a100-eu-1, and job does not show it" in finding.message

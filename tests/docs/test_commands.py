@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.documents import README, ROOT, exists
+from tests.support.documents import README, ROOT, is_test
 from tests.support.driver import eventually
 from tests.support.transcripts import Fragment, Shown, shown_on
 
@@ -239,4 +239,4 @@ def test_each_example_that_another_test_covers_is_on_a_page_and_its_test_exists(
     assert {*ELSEWHERE, *PREPARE, RUNS_THIS} <= commands
     assert [begin for begin in EXAMPLES if not any(text.startswith(begin) for text in outputs)] == []
     assert [one.output for one in on_pages if isinstance(one, Fragment) and not is_example(one.output)] == []
-    assert [test for test in (*ELSEWHERE.values(), *EXAMPLES.values()) if not exists("tests", test)] == []
+    assert [test for test in (*ELSEWHERE.values(), *EXAMPLES.values()) if not is_test(test)] == []

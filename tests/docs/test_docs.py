@@ -19,6 +19,7 @@ from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.hub.controller_state import ControllerState
 from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
 from kubectl_placement.jobs.new_job import NewJob
+from kubectl_placement.jobs.queue_position import QueuePosition
 from kubectl_placement.plan.plan_report import (
     AffectedWorkload,
     CheckChange,
@@ -38,7 +39,7 @@ from kubectl_placement.status.model import (
     UnfitRow,
     WorkloadRow,
 )
-from kubectl_placement.story.model import JobLine, JobState, JobStory, QueuePosition, StoryStep
+from kubectl_placement.story.model import JobLine, JobState, JobStory, StoryStep
 from kubectl_placement.story.pods import PodRow, PodsThere
 from placement_ac.cli.documents import plain
 from placement_ac.cli.main import COMMANDS, main
@@ -174,8 +175,6 @@ def test_times() -> None:
         constants.EDIT_WINDOW_SECONDS,
         constants.UNUSABLE_SECONDS,
         recorder.REPEAT_SECONDS,
-        recorder.COUNT_SECONDS,
-        recorder.COUNT_MOST_SECONDS,
         hub_discovery.DISCOVERY_SECONDS,
         session.REDISCOVERY_SECONDS,
         hub_discovery.MISSING_GRACE_SECONDS,

@@ -17,12 +17,6 @@ def test_every_fault_has_its_row_and_every_row_its_test() -> None:
     assert [row for row in rows[:-1] if not row[3].isdecimal()] == []
 
 
-def test_the_plays_are_as_long_as_the_table_says() -> None:
-    seconds = [re.findall(r"(\d+) s\b", row[0])[:1] for row in table(FAULTS, "Injected faults")]
-    lasting = [[f"{fault.full}"] if fault.full else [] for fault in plays.FAULTS]
-    assert seconds[: len(lasting)] == lasting
-
-
 def test_the_files_of_the_tests_are_named() -> None:
     text = FAULTS.read_text("utf-8")
     for module in (test_faults, test_kills):

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes_validate import utils
 
+from placement_ac.core.api.durations import parse_seconds
 from tests.support import chart
 from tests.support.chart import CHART, GIVEN, HOOK, comparable, files, helm, merged, template
 from tests.support.installation import (
@@ -48,13 +49,16 @@ def test_each_overlay_has_its_values() -> None:
 
 PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
 OVERLAYS_IN_THE_PAGE = re.findall(r"```yaml\n(# kustomization.yaml\n.*?)```", PAGE, re.DOTALL)
+(OPENSHIFT_VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(podSecurityContext:\n.*?)```", PAGE, re.DOTALL)
 (VALUES_IN_THE_PAGE,) = re.findall(r"```yaml\n(# my-values.yaml\n.*?)```", PAGE, re.DOTALL)
 
 
 SAME_VALUES: list[Object] = [
     yaml.safe_load(VALUES_IN_THE_PAGE),
     {"kueue": {"namespace": "kueue"}},
+    {},
     chart.mode_values("cluster-profile"),
+    yaml.safe_load(OPENSHIFT_VALUES_IN_THE_PAGE),
     {"networkPolicy": {"apiServerPorts": [443, 6443, 9092]}},
 ]
 
@@ -62,7 +66,7 @@ SAME_VALUES: list[Object] = [
 @pytest.mark.parametrize(
     ("overlay", "values"),
     [*zip(OVERLAYS_IN_THE_PAGE, SAME_VALUES, strict=True)],
-    ids=["own", "namespace", "plugin", "network"],
+    ids=["own", "kueue", "namespace", "plugin", "openshift", "network"],
 )
 def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_path: Path) -> None:
     (tmp_path / "placement-ac").symlink_to(ROOT)
@@ -72,7 +76,8 @@ def test_the_overlays_in_the_page_have_values(overlay: str, values: Object, tmp_
     (tmp_path / "mine" / "kustomization.yaml").write_text(yaml.safe_dump(body))
     wanted = list(yaml.safe_load_all(kubectl("kustomize", str(tmp_path / "mine"))))
     given = merged(values, {"image": {"repository": chart.IMAGE, "tag": chart.TAG}})
-    assert comparable(template(given)) == comparable(wanted)
+    namespace = "hub-tools" if "hub-tools" in overlay else NAMESPACE
+    assert comparable(template(given, namespace=namespace)) == comparable(wanted)
 
 
 def test_modes_go_together(tmp_path: Path) -> None:
@@ -117,7 +122,6 @@ EVERYTHING: Object = {
     "probing": {"enabled": True},
     "workerSetup": {"enabled": True, "template": "queues"},
     "scores": {"enabled": True},
-    "giveUp": {"enabled": True},
     "credentials": {"provision": "managed-serviceaccount", "form": "cluster-profile", "account": "hub"},
     "clusterProfiles": {
         "enabled": True,
@@ -127,7 +131,7 @@ EVERYTHING: Object = {
     "config": {
         "metrics-bind-address": ":9080",
         "drain-deadline": "2h",
-        "log-level": ["info", "kube=debug"],
+        "log-level": "debug",
         "leader-elect-resource-name": "lease",
         "leader-elect-resource-namespace": "leases",
     },
@@ -183,7 +187,6 @@ def test_the_pods_with_every_value() -> None:
         "PLACEMENT_AC_WORKER_SETUP": "manifestwork",
         "PLACEMENT_AC_WORKER_SETUP_TEMPLATE": "queues",
         "PLACEMENT_AC_REPORT_SCORES": "true",
-        "PLACEMENT_AC_GIVE_UP": "true",
         "PLACEMENT_AC_CREDENTIALS_FORM": "cluster-profile",
         "PLACEMENT_AC_ACCESS_PROVIDERS": "/etc/access-providers/access-providers.yaml",
         "PLACEMENT_AC_CREDENTIALS_PROVISION": "managed-serviceaccount",
@@ -212,7 +215,7 @@ def test_the_roles_follow_the_values() -> None:
         if obj["kind"] in ("Role", "ClusterRole")
     }
     assert {*roles} == {
-        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-give-up"), ("", "-viewer"), ("", "-drain"),
+        ("", ""), ("", "-provisioning"), ("", "-scores"), ("", "-viewer"), ("", "-drain"),
         ("", "-job-viewer"), ("", "-job-viewer-namespace"),
         ("leases", "-capacity"), ("leases", "-capacity-viewer"),
         ("", "-worker-setup"), ("kueue", ""), ("kueue", "-cluster-profile"), ("kueue", "-kubeconfigs"),
@@ -371,7 +374,15 @@ def test_the_test_is_a_pod_as_hardened_as_the_controllers() -> None:
     assert container["image"] == controller_of(objects)["image"]
     for same in ("securityContext", "serviceAccountName", "automountServiceAccountToken", "nodeSelector"):
         assert pod["spec"][same] == pod_of(objects)[same]
-    assert container["securityContext"] == controller_of(objects)["securityContext"]
+    controller = controller_of(objects)
+    assert container["securityContext"] == controller["securityContext"]
+    assert (container["args"], container["env"]) == (["check", *controller["args"][1:]], controller["env"])
+    plugins = {"name": "plugins", "mountPath": "/plugins", "readOnly": True}
+    assert [*container["volumeMounts"], plugins] == sorted(
+        controller["volumeMounts"], key=lambda mount: mount["name"] == "plugins"
+    )
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert {volume["name"] for volume in pod["spec"]["volumes"]} == mounted
     selected = of(objects, "Deployment")["spec"]["selector"]["matchLabels"]
     assert not selected.items() <= pod["metadata"]["labels"].items()
 
@@ -405,7 +416,21 @@ def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
         ({"image": {"digest": "sha256:0"}}, "at '/image/digest'"),
         ({"credentials": {"form": "secret"}}, "at '/credentials/form': value must be one of"),
         ({"placements": {"namespaces": ["a", "a"]}}, "at '/placements/namespaces'"),
-        ({"config": {"dispatcher": True}}, "at '/config': additional properties 'dispatcher' not allowed"),
+        ({"config": {"settel": "1m"}}, "at '/config': additional properties 'settel' not allowed"),
+        (
+            {"config": {"drain-deadline": "two hours"}},
+            "at '/config/drain-deadline': 'two hours' does not match",
+        ),
+        ({"config": {"settle": -1}}, "at '/config/settle': minimum"),
+        ({"config": {"quota-reserve": "100%"}}, "at '/config/quota-reserve': '100%' does not match pattern"),
+        ({"config": {"kueue-version": "latest"}}, "at '/config/kueue-version'"),
+        ({"config": {"job-taints": ["a b"]}}, "at '/config/job-taints/0'"),
+        ({"config": {"cost-labels": "a, b c"}}, "at '/config/cost-labels'"),
+        ({"config": {"leader-elect-resource-name": "My_Lease"}}, "at '/config/leader-elect-resource-name'"),
+        ({"resources": {"limits": {"memory": "384 MB"}}}, "at '/resources/limits/memory': '384 MB' does not"),
+        ({"workerSetup": {"template": "My Queues"}}, "at '/workerSetup/template'"),
+        ({"imagePullSecrets": ["pull"]}, "at '/imagePullSecrets/0': got string, want object"),
+        ({"commonLabels": {"team": "a/b"}}, "at '/commonLabels/team'"),
         ({"config": {"removal-policy": "Later"}}, "at '/config/removal-policy': value must be one of"),
         ({"config": {"metrics-bind-address": ""}}, "at '/config/metrics-bind-address'"),
         ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
@@ -424,6 +449,22 @@ def test_a_wrong_value_is_named_by_helm(values: Object, message: str) -> None:
 
 def test_as_a_part_of_another_chart_it_may_get_global_values() -> None:
     assert template({"global": {"imageRegistry": "r"}}) == template()
+
+
+@pytest.mark.parametrize(("setting", "value"), generated.OWN_VALUE.items())
+def test_a_setting_with_a_value_of_its_own_says_which(setting: str, value: str) -> None:
+    name = setting.replace("_", "-")
+    with pytest.raises(helm.HelmRenderError, match=f"set {value} instead of config.{name}: "):
+        files({"config": {name: True}})
+    assert value in generated.described(VALUES)
+
+
+@pytest.mark.parametrize(
+    "text", ["90s", "1m30s", "1h1m1s", "500ms", "1.5h", "0s", "90", "1.5", "1m 30s", "1d", "h", "", "s1"]
+)
+def test_the_chart_takes_the_durations_of_the_settings(text: str) -> None:
+    accepted = re.search(SCHEMA["properties"]["config"]["properties"]["settle"]["pattern"], text)
+    assert (accepted is not None) == (parse_seconds(text) is not None)
 
 
 VALUES = generated.VALUES.read_text("utf-8")
@@ -463,7 +504,11 @@ def test_every_value_is_described_and_in_the_schema() -> None:
 
 def test_every_setting_is_a_value() -> None:
     """In `config`, or with a value of its own, but for those that a Pod cannot use."""
-    under_config = {name.replace("-", "_") for name in SCHEMA["properties"]["config"]["properties"]}
+    under_config = {
+        name.replace("-", "_")
+        for name, one in SCHEMA["properties"]["config"]["properties"].items()
+        if "type" in one
+    }
     own = {
         name.removeprefix("PLACEMENT_AC_").lower()
         for name in environment_of(template(EVERYTHING))
@@ -495,7 +540,7 @@ HOSTILE = [
 
 def places(schema: Object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """Return the path of each place for a text in the values; of a free object, a field `any` in it."""
-    types = schema.get("type", "string")
+    types = schema.get("type", ())
     if "string" in types:
         return [path]
     if "properties" in schema:

@@ -12,7 +12,9 @@ import pytest
 import yaml
 from kubernetes_validate import utils
 
+from placement_ac.admin.rights import needed_rights
 from placement_ac.config.load import load
+from placement_ac.config.policy import provisioning_policy
 from placement_ac.config.settings import Settings
 from tests.support.documents import table
 from tests.support.installation import (
@@ -33,6 +35,7 @@ from tests.support.installation import (
     rendered,
 )
 
+NS = "kueue-system"
 KUBERNETES = ("1.29", "1.33", "1.37")
 """Releases whose schemas validate the manifests: an old one, a middle one, the newest known one."""
 LABELS = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "controller"}
@@ -277,7 +280,6 @@ MODES: dict[str, dict[str, Any]] = {
         "credentials_form": "cluster-profile",
     },
     "overlays/dispatcher": {"dispatcher": True},
-    "overlays/give-up": {"give_up": True},
     "overlays/monitoring": {},
     "overlays/placement-namespaces": {"placement_namespace": ("kueue-system", "team-a", "team-b")},
     "overlays/probe": {"credentials_probe": True},
@@ -316,6 +318,23 @@ def test_no_right_is_a_wildcard(overlay: str) -> None:
     for _, _, rule in grants(rendered(overlay)):
         assert "*" not in (*rule.verbs, *rule.groups, *rule.resources)
         assert not rule.urls
+
+
+@overlays
+def test_check_asks_for_exactly_the_rights_of_the_roles(overlay: str, tmp_path: Path) -> None:
+    """`placement-ac check` knows them by the settings: neither list can change without the other."""
+    settings = settings_of(rendered(overlay), tmp_path)
+    asked = {
+        (*target, verb)
+        for target, verbs in needed_rights(settings, provisioning_policy(settings)).items()
+        for verb in verbs
+    }
+    granted = set()
+    for _, where, rule in grants(rendered(overlay)):
+        resource, _, subresource = rule.resources[0].partition("/")
+        name = next(iter(rule.names), "")
+        granted.add((rule.groups[0], resource, subresource, where, name, rule.verbs[0]))
+    assert asked == granted
 
 
 @overlays
@@ -372,7 +391,6 @@ COMPONENT_OF = {
     "-cluster-profile": "cluster-profile",
     "-probe": "probe",
     "-scores": "scores",
-    "-give-up": "give-up",
     "-worker-setup": "worker-setup",
 }
 
@@ -406,7 +424,9 @@ def test_the_page_has_the_resources_of_the_container(overlay: str) -> None:
     assert sentence in INSTALL.read_text("utf-8")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=["own", "namespace", "plugin", "network"])
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=["own", "kueue", "namespace", "plugin", "openshift", "network"]
+)
 def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
     shutil.copytree(CONFIG, tmp_path / "placement-ac" / "config")
     mine = tmp_path / "mine"
@@ -429,6 +449,17 @@ def test_the_overlays_in_the_page(example: str, tmp_path: Path) -> None:
             "managed-serviceaccount",
         )
         assert {obj["metadata"].get("namespace") for obj in objects} == {None, NAMESPACE, "kueue", "default"}
+    if "hub-tools" in example:
+        assert {obj["metadata"].get("namespace") for obj in objects} == {None, "hub-tools", NS, "default"}
+        assert {subject["namespace"] for obj in objects for subject in obj.get("subjects", ())} == {
+            "hub-tools"
+        }
+        assert of(objects, "Namespace", "hub-tools")
+    if "runAsUser" in example:
+        assert pod_of(objects)["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
     if "digest:" in example:
         (plugin,) = pod_of(objects)["initContainers"]
         assert (REFERENCE.fullmatch(plugin["image"]) is None, "@sha256:" in plugin["image"]) == (False, True)

@@ -19,9 +19,9 @@ from packaging.utils import canonicalize_name
 
 from placement_ac.cli.main import COMMANDS, PACKAGES
 from tests.support.installation import ROOT, controller_of, pod_of, pyproject, rendered
+from tests.support.venvs import FOLDERS, build_wheel
 
 Instruction = tuple[str, str]
-FOLDERS = ("placement_ac", "kubectl_placement", "placement_lab")
 OURS = {"placement-ac": "0.1.0", "kubectl-placement": "0.1.0"}
 HIDDEN = (
     "kubectl_placement",
@@ -226,12 +226,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {}
     for folder in FOLDERS:
         target = tmp_path_factory.mktemp(folder)
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)]
-        where = ROOT if folder == FOLDERS[0] else ROOT / folder
-        subprocess.run(build, cwd=where, check=True, capture_output=True, timeout=50)
-        (wheel,) = target.glob("*.whl")
         found[folder] = target / "app"
-        with zipfile.ZipFile(wheel) as archive:
+        with zipfile.ZipFile(build_wheel(folder, target)) as archive:
             archive.extractall(found[folder])
     return found
 
@@ -257,12 +253,14 @@ def test_placement_ac_runs_alone_and_names_the_packages_of_the_others(
     assert _run(installed["placement_ac"], tmp_path, "run", "--print-settings").returncode == 0
     shown = _run(installed["placement_ac"], tmp_path, "--help").stdout
     assert re.findall(r"^  ([a-z]+) ", shown, re.MULTILINE) == [
-        "run", "adopt", "cleanup", "version", "completion",
+        "run", "check", "adopt", "cleanup", "version", "completion",
     ]  # fmt: skip
     for name, package in PACKAGES.items():
         refused = _run(installed["placement_ac"], tmp_path, name)
         assert refused.returncode == 2
-        assert f"install {package} (pip install {package}): it has the command {name}" in refused.stderr
+        assert (
+            f"install {package} (docs/install.md, The commands): it has the command {name}" in refused.stderr
+        )
 
 
 def _run(app: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -16,11 +16,9 @@ import pytest
 
 from placement_ac.config.load import PREFIX, load
 from placement_ac.core.api.constants import DONE
-from placement_ac.kube.login import Login
 from placement_lab.hub import RecordedRequest, rbac_rules
 from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_lab.standins.fleet import WorkerFleet
-from tests.placement_ac.controller.test_give_up import deactivate
 from tests.placement_ac.controller.test_rival_writers import again_and_again, undone_events
 from tests.support import installation
 from tests.support.accounts import account_kubeconfig
@@ -336,17 +334,6 @@ def test_probe(admin: Driver, install: Install) -> None:
         controllers.start(**there.settings() | {"frameworks": "batch/job"})
         there.until("Active", "a")
         soon(lambda: there.needless(f"{NAME}-probe"), [])
-    assert there.refused() == []
-
-
-def test_give_up(admin: Driver, install: Install) -> None:
-    """A job waits for a minute at least, so the write is made here as the controller makes it."""
-    there = install("overlays/give-up")
-    with there.controllers() as controllers:
-        workload_with_quota(admin)
-        deactivate(admin, f"{WORKLOADS}/w", Login(controllers.kubeconfig))
-        assert admin.ask("GET", f"{WORKLOADS}/w")["spec"]["active"] is False
-        soon(lambda: there.needless(f"{NAME}-give-up"), [])
     assert there.refused() == []
 
 

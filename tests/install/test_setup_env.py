@@ -162,7 +162,7 @@ def test_clean_deletes_the_existing_clusters(machine: Machine) -> None:
         (["--kueue"], "unknown option --kueue; --help lists them"),
         (["--kueue-version"], "give --kueue-version a version, such as v0.20.6"),
         (["--kueue-version", "latest"], "vlatest is not a version such as v0.20.6"),
-        (["--kueue-version", "v0.14.9"], "choose Kueue 0.15.0 or newer: v0.14.9 is too old"),
+        (["--kueue-version", "v0.16.5"], "choose Kueue 0.16.6 or newer: v0.16.5 is too old"),
         (
             ["--cluster-profile", "--kueue-version", "v0.18.6"],
             "choose Kueue 0.19.0 or newer: v0.18.6 is too old",

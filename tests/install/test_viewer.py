@@ -10,7 +10,7 @@ from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.hub.request_attributes import attributes_of
 from tests.support import commands
 from tests.support.accounts import kubeconfig_of
-from tests.support.crds import topology_crd
+from tests.support.crds import bundled_crd
 from tests.support.documents import ROOT
 from tests.support.driver import CORE, Driver
 from tests.support.hub_client import CRDS
@@ -82,7 +82,7 @@ def viewer(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
     with_roles(hub)
     installed(hub)
     admin.check("p")
-    admin.try_("POST", CRDS, topology_crd())
+    admin.try_("POST", CRDS, bundled_crd("topologies.kueue.x-k8s.io"))
     admin.select("p", "a")
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.lookup import SubjectNotFound
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import CLUSTER_QUEUE, CLUSTER_SET, LOCAL_QUEUE, SET_BINDING
+from placement_ac.core.api.constants import (
+    ANNOTATION_DRAINING,
+    CLUSTER_QUEUE,
+    CLUSTER_SET,
+    LOCAL_QUEUE,
+    SET_BINDING,
+)
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from tests.kubectl_placement.explain_builders import (
     ALL,
@@ -148,6 +155,15 @@ def test_a_mass_loss_that_is_held() -> None:
     assert sentence.startswith(f"note: it stays listed for now: {why}: held for 5 min")
     (sentence,) = sentences(overview(*objects, *secrets(*MANY)), StepName.GUARD)
     assert sentence.startswith(f"note: {why}")
+
+
+def test_clusters_that_have_just_begun_to_drain_are_not_held() -> None:
+    """Only the controller knows whether their losses count with that of d."""
+    config, *clusters = our_objects(*"abcdef")
+    since = f"{NOW - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"
+    config["metadata"]["annotations"] = {ANNOTATION_DRAINING: f"p-a={since},p-b={since},p-c={since}"}
+    hub = [*DROPPED[:2], placement(), check(), decision("e", "f"), *secrets(*"abcdef"), config, *clusters]
+    assert not sentences(overview(*hub), StepName.GUARD)
 
 
 # -- without a right

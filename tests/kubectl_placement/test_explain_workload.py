@@ -14,7 +14,6 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.new_job import new_job
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.dispatch.plugins import AssumedPlugins
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from tests.support.builders import (
     NOW,
@@ -35,7 +34,6 @@ NAMES = ("cluster1", "cluster2", "cluster3")
 GPUS = dict(zip(NAMES, ("nvidia-tesla-t4", "nvidia-h100", "nvidia-h100"), strict=True))
 SELECTOR, PREFERRED = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/preferred-clusters"
 BOTH = {P: "Ready", MK: "Pending"}
-ELSEWHERE = {"plugins": AssumedPlugins()}
 
 
 def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
@@ -60,7 +58,7 @@ def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
     ]
     objects = [*ours, decided, *keys, *managed, *fleet, local, cluster_queue, *jobs]
     given = {"dispatcher": True, "step_size": 1, **settings}
-    return HubView(dump_of(objects), Settings.model_validate(given, context=ELSEWHERE), NOW)
+    return HubView(dump_of(objects), Settings.model_validate(given), NOW)
 
 
 def an_queue(kind: str, name: str, spec: Raw) -> Raw:
@@ -131,16 +129,6 @@ def test_a_job_does_not_count_against_itself() -> None:
         ("cluster2", 100.0, False),
         ("cluster3", 100.0, False),
     ]
-
-
-def test_a_plugin_that_is_not_installed_here_is_reported() -> None:
-    job = a_job()
-    view = view_of(job, dispatch_profile="Placement=1,Odd")
-    [choice] = explained(job, view).placements
-    why = "the controller's profile cannot be used here: 'Odd' is no profile: use one of ranked, spread,"
-    assert choice.profile_problem.startswith(why)
-    assert (choice.profile, [cluster.cluster for cluster in choice.clusters]) == ("ranked", list(NAMES))
-    assert why in drawn(job, view)
 
 
 @pytest.mark.parametrize(

@@ -260,14 +260,6 @@ def test_the_settings_are_those_of_the_controller(
     assert settings.kubeconfig is None
 
 
-def test_plugins_that_are_installed_beside_the_controller_alone_change_no_other_setting() -> None:
-    found = find_settings(
-        dump_of([deployment(args=["--dispatcher=true", "--dispatch-profile=ranked,Odd"])]), {}
-    )
-    settings = found.loaded.settings
-    assert (settings.dispatcher, settings.dispatch_profile, found.problem) == (True, "ranked,Odd", "")
-
-
 @pytest.mark.parametrize(
     ("labels", "image", "is_ours"),
     [

@@ -3,13 +3,12 @@
 import base64
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bench.scene import fleet
 from kubectl_placement.cli.ui_feed import KINDS
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
@@ -33,19 +32,61 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
-from tests.support.builders import jwt, kubeconfig
+from tests.support.builders import (
+    an,
+    check,
+    condition,
+    decision,
+    jwt,
+    kubeconfig,
+    managed_cluster,
+    multikueue_check,
+    our_objects,
+    placement,
+    secret,
+    workload,
+)
 from tests.support.driver import Object
+from tests.support.kueue_objects import cluster_queue
 
 NOW = datetime(2026, 8, 1, 13, tzinfo=UTC)
-CHECKS, CLUSTERS = 4, 14
+CHECKS, CLUSTERS, JOBS = 4, 14, 20
+
+
+def fleet() -> Iterator[Object]:
+    """Yield clusters with Secrets, checks whose Placements select ten of them each, and their jobs."""
+    names = [f"cluster-{number:04}" for number in range(CLUSTERS)]
+    for name in names:
+        yield managed_cluster(name)
+        text = kubeconfig(jwt(name, issued=datetime.now(UTC)))
+        yield secret(f"multikueue-{name}", text, labels={LABEL_MANAGED_BY: MANAGED_BY})
+    for number in range(CHECKS):
+        ours, theirs = f"placement-{number:03}", f"multikueue-{number:03}"
+        chosen = [names[(number * 5 + n) % CLUSTERS] for n in range(10)]
+        yield check(ours, ours, active=condition())
+        yield multikueue_check(theirs, ours)
+        config, *clusters = our_objects(*chosen, of=ours, owners=(ours, theirs))
+        yield config
+        yield from (one | {"status": {"conditions": [condition()]}} for one in clusters)
+        satisfied = ("PlacementSatisfied", "True", "AllDecisionsScheduled", "")
+        yield placement(ours, 10, groups=[([f"{ours}-decision-1"], 10)], says=satisfied)
+        yield decision(*((name, 100 - n) for n, name in enumerate(chosen)), of=ours)
+        yield cluster_queue(f"queue-{number:03}", ours, theirs) | {"status": {"conditions": [condition()]}}
+        spec = {"clusterQueue": f"queue-{number:03}"}
+        yield an(LOCAL_QUEUE, "user-queue", f"team-{number}", spec=spec)
+    for number in range(JOBS):
+        of = number % CHECKS
+        job = workload(f"job-{number}", **{f"placement-{of:03}": "Ready", f"multikueue-{of:03}": "Ready"})
+        job["metadata"] |= {"namespace": f"team-{of}", "uid": f"job-{number}"}
+        job["spec"]["queueName"] = "user-queue"
+        job["status"]["admission"] = {"clusterQueue": f"queue-{of:03}"}
+        yield job
 
 
 def whole_fleet() -> HubView:
-    objects = list(fleet(CLUSTERS, CHECKS, 20))
+    objects = list(fleet())
     for version, obj in enumerate(objects, 1):
         obj["metadata"]["resourceVersion"] = str(version)
-        if obj["kind"] == "Secret":
-            obj["metadata"]["labels"] = {LABEL_MANAGED_BY: MANAGED_BY}
     dump = dump_of(objects)
     served = {kind: kind.at(kind.versions[0]) for kind in KINDS}
     all_kinds = {kind: dump.of(kind) for kind in KINDS}
@@ -78,8 +119,8 @@ def drain(chance: random.Random, obj: Object) -> None:
 
 
 def flip_condition(_: random.Random, obj: Object) -> None:
-    for condition in obj["status"]["conditions"]:
-        condition["status"] = "False" if condition["status"] == "True" else "True"
+    for one in obj["status"]["conditions"]:
+        one["status"] = "False" if one["status"] == "True" else "True"
 
 
 def run_job(chance: random.Random, obj: Object) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from placement_lab.hub import Hub
 from tests.support.commands import default_settings, listing, on_hub, reader
+from tests.support.crds import strict_crds
 from tests.support.driver import Driver
 from tests.support.real_hub import HubMaker
 from tests.support.rights import rule
-from tests.support.shared import published_crds
 from tests.support.whatif import SAMPLES
 
 KUEUE, OCM = "kueue.x-k8s.io", "cluster.open-cluster-management.io"
@@ -91,7 +91,7 @@ def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
     ],
 )
 def test_one_of_the_two_is_missing(a_hub: HubMaker, tmp_path: Path, missing: str, says: str) -> None:
-    others = [crd for crd in published_crds() if crd["spec"]["group"] != missing]
+    others = [crd for crd in strict_crds() if crd["spec"]["group"] != missing]
     with a_hub(crds=others) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         code, stdout, stderr = run(tmp_path / "kubeconfig", "status")

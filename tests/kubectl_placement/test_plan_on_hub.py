@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from kubectl_placement.cli.plan import NOT_VALIDATED
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins.manifests import apply
 from placement_lab.standins.runner import StandIns
-from tests.support.commands import Run, default_settings, on_hub, reader
+from tests.support.commands import Run, default_settings, on_hub, reader, run
 from tests.support.driver import OCM, Controllers, Driver, Object, eventually
 from tests.support.rights import rule
 from tests.support.whatif import DEMO2, SAMPLES, job, sample
@@ -160,6 +161,53 @@ def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Run) -> 
     assert {one.method for one in hub.journal} == {"GET"}
 
 
+@pytest.mark.parametrize(
+    ("name", "spec", "code", "expected"),
+    [
+        pytest.param("p", {"numberOfClusters": "3"}, 2, "numberOfClusters", id="type"),
+        pytest.param("p", {"numberOfCluster": 3}, 2, "numberOfCluster", id="unknown field"),
+        pytest.param("P_1", {}, 2, "P_1", id="name"),
+        pytest.param("p", {"numberOfClusters": 1}, 1, "", id="accepted"),
+    ],
+)
+def test_the_server_says_what_it_refuses_and_stores_nothing(
+    name: str,
+    spec: Object,
+    code: int,
+    expected: str,
+    hub: Hub,
+    admin: Driver,
+    kubeconfig: Path,
+    tmp_path: Path,
+) -> None:
+    plan = on_hub(kubeconfig)
+    document = {"apiVersion": f"{OCM_GROUP}/v1beta1", "kind": "Placement", "spec": spec}
+    text = yaml.safe_dump(document | {"metadata": {"name": name, "namespace": "kueue-system"}})
+    done = plan("plan", "-f", "-", "--server-side", *default_settings(tmp_path), input=text)
+    assert done.exit_code == code, done.output
+    assert (done.stderr.startswith(f"Error: Placement kueue-system/{name}: "), expected in done.stderr) == (
+        code == 2,
+        True,
+    )
+    assert [one.method for one in hub.journal if one.method != "GET"][-1:] == ["PATCH"]
+    assert admin.get(f"{OCM}/placements/{name}") is None
+
+
+def test_a_dry_run_needs_the_rights_to_write(hub: Hub, kubeconfig: Path, tmp_path: Path) -> None:
+    put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
+    rules = [rule("get list", OCM_GROUP, plural) for plural in (*MAY, BINDINGS)]
+    rules += [rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE]
+    plan = on_hub(reader(hub, tmp_path, *rules))
+    done = plan("plan", "-f", str(SAMPLES / STORY_3), "--server-side", *default_settings(tmp_path))
+    assert done.exit_code == 2
+    assert 'cannot patch resource "placements"' in done.stderr
+
+
+def test_a_dry_run_needs_a_hub() -> None:
+    done = run("plan", "-f", str(SAMPLES / STORY_3), "--server-side", "--from-dump", str(SAMPLES / STORY_3))
+    assert (done.exit_code, "it needs a hub" in done.stderr) == (2, True)
+
+
 MAY = ("placements", "placementdecisions", "managedclusters", "managedclustersets", "addonplacementscores")
 BINDINGS = "managedclustersetbindings"
 OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
@@ -174,6 +222,7 @@ OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
             [
                 "missing rights: ask an admin to bind placement-ac's viewer roles to you",
                 "warning: the credentials of clusters are unknown: every cluster counts as having some",
+                NOT_VALIDATED,
             ],
             id="no Secrets, Workloads and queues",
         ),

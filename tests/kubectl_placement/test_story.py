@@ -7,8 +7,9 @@ import pytest
 
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.queue_position import QueuePosition
 from kubectl_placement.story.lines import Wanted, job_lines
-from kubectl_placement.story.model import JobStory, QueuePosition
+from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
 from kubectl_placement.story.tell import tell_story
 from placement_ac.config.settings import Settings

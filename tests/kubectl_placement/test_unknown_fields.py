@@ -9,10 +9,10 @@ from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.plan.unknown_fields import spec_defaults, unknown_fields
 from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT
 from tests.support.builders import placement
-from tests.support.shared import published_crds
+from tests.support.crds import strict_crds
 
 RESOURCE = PLACEMENT.at("v1beta1")
-CRDS = dump_of(published_crds())
+CRDS = dump_of(strict_crds())
 
 
 def found(dump: Dump = CRDS, **spec: Any) -> list[str]:

@@ -32,7 +32,7 @@ from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_C
 from placement_ac.core.plan.diff import diff
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
-from tests.support.shared import published_crds
+from tests.support.crds import strict_crds
 from tests.support.whatif import (
     DEMO2,
     bound,
@@ -542,7 +542,7 @@ def test_a_field_stays_in_the_object_of_the_manifests_own_namespace() -> None:
 def test_a_field_that_the_kind_does_not_have() -> None:
     (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
     wrong = there | {"spec": there["spec"] | {"numberOfCluster": 1}}
-    warnings = what_if(view_of(*published_crds()), [wrong]).warnings
+    warnings = what_if(view_of(*strict_crds()), [wrong]).warnings
     assert warnings[0] == (
         f"correct Placement kueue-system/{DEMO2}: there is no field spec.numberOfCluster; "
         "did you mean numberOfClusters?"

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.cli import worker_options
 from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.core.api.constants import FIELD_MANAGER, JOB
-from placement_ac.core.expected_start.estimate import TOO_SLOW
 from placement_lab.standins.multikueue import hub_job
 from placement_lab.standins.worker import KueueWorker
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
@@ -111,30 +109,6 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     table = run("explain", "workload", "large", "--workers").stdout
     assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
     assert NOT_READ not in table
-
-
-@pytest.mark.parametrize(
-    ("words", "within"),
-    [
-        pytest.param(("explain", "workload", "second"), ("workload",), id="explain workload"),
-        pytest.param(("job", "second", "-n", "default"), ("explanation",), id="job"),
-    ],
-)
-def test_the_simulation_of_a_queue_ends_in_time(
-    there: Stage, run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], within: tuple[str, ...]
-) -> None:
-    monkeypatch.setattr(worker_options, "SIMULATION_SECONDS", 1e-9)
-    there.submit("first", requests={GPU: "16"}, annotations={SELECTOR: "gpu!=t4"})
-    there.until_runs("first", "c")
-    there.submit("second", requests={GPU: "16"}, annotations={SELECTOR: "gpu!=t4"})
-
-    def unknown() -> str:
-        found = json.loads(run(*words, "--workers", "-ojson").stdout)
-        for key in (*within, "expectedStart"):
-            found = found[key]
-        return str(found["unknown"])
-
-    soon(lambda: unknown() == TOO_SLOW)
 
 
 def test_a_job_does_not_go_where_another_one_has_its_name(there: Stage, run: Run) -> None:
@@ -331,16 +305,14 @@ def test_wrong_words(words: tuple[str, ...], code: int, expected: str) -> None:
     assert (done.exit_code, expected in done.output) == (code, True), done.output
 
 
-def test_the_story_of_a_job_that_waits_has_its_expected_start(there: Stage, run: Run) -> None:
+def test_the_story_of_a_job_that_waits_counts_the_quota_of_workers(there: Stage, run: Run) -> None:
     there.submit("wide", requests={GPU: "16"})
     there.until_runs("wide", "c")
     there.submit("late", requests={GPU: "16"})
     soon(lambda: there.nominated("late"), ["p-c"])
-    hint = "expected start: unknown: use --workers, the quota of the workers was not read, position 1 of 1"
     first, second, *_ = run("job", "late").stdout.splitlines()
     assert first.startswith("Job default/late: waiting for ")
-    assert second.startswith(hint)
+    assert second == "It is number 1 of the 1 that wait in ClusterQueue gated."
     asked = json.loads(run("job", "late", "--workers", "-o", "json").stdout)["explanation"]
-    assert asked["expectedStart"]["unknown"] == "fewer than 10 jobs of LocalQueue default/gated have finished"
     assert {one["cluster"]: one["quota"] for one in asked["placements"][0]["clusters"]}["c"] == "known"
     assert "wide: running on c" in run("job", "wide", "--workers").stdout

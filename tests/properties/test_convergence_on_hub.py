@@ -33,9 +33,9 @@ from placement_ac.kube.login import Login
 from placement_ac.kube.workqueue import Requeue
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, OCM, PARAMETERS, Driver
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
 
@@ -280,7 +280,7 @@ def seen_now(admin: Driver) -> dict[tuple[Kind, str, str], Object]:
 
 @contextmanager
 def stage(a_hub: HubMaker) -> Iterator[tuple[Hub, Driver, Login]]:
-    with a_hub(crds=published_crds()) as hub, Driver(hub) as admin, tempfile.TemporaryDirectory() as folder:
+    with a_hub(crds=strict_crds()) as hub, Driver(hub) as admin, tempfile.TemporaryDirectory() as folder:
         hub.write_kubeconfig(Path(folder) / "kubeconfig")
         admin.namespace(NS)
         yield hub, admin, Login(Path(folder) / "kubeconfig")

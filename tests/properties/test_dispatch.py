@@ -14,9 +14,6 @@ from placement_ac.core.api.constants import (
     ANNOTATION_GROUP,
     ANNOTATION_PREFERRED_CLUSTERS,
 )
-from placement_ac.core.api.objects import Workload
-from placement_ac.core.dispatch.facts import Cluster, queue_of
-from placement_ac.core.dispatch.plugins import Plugin
 from placement_ac.core.dispatch.profiles import PROFILES
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import PlacementPolicy, Plan
@@ -86,12 +83,6 @@ wanted = st.builds(
 )
 
 
-def one_each(job: Workload, cluster: Cluster) -> str | None:
-    """Refuse a cluster where another job of the queue is."""
-    others = [one for one in cluster.of_queue(queue_of(job)) if one.meta.uid != job.meta.uid]
-    return "had a job" if others else None
-
-
 @dataclass(frozen=True)
 class Scene:
     """The clusters in OCM's order, those listed and connected, their GPUs, and the jobs."""
@@ -105,8 +96,6 @@ class Scene:
     step_size: int
     quota: tuple[int | None, ...]
     """The GPUs of each cluster's ClusterQueue; None: it is not known."""
-    one_each: bool = False
-    """Whether a plugin refuses clusters where a job of the queue is."""
 
     def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
         """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
@@ -121,8 +110,7 @@ class Scene:
                 raw["status"]["nominatedClusterNames"] = list(waits[raw["metadata"]["name"]])
         policy = PlacementPolicy(
             dispatcher=True,
-            dispatch_profile=f"{self.profile},OneEach" if self.one_each else self.profile,
-            plugins={"OneEach": Plugin(one_each)},
+            dispatch_profile=self.profile,
             step_size=self.step_size,
             loss_grace=0.0,
         )
@@ -176,12 +164,6 @@ def test_nothing_is_nominated_that_is_refused_or_not_authorised(scene: Scene) ->
 @given(scene=scenes)
 def test_two_that_must_be_apart_are_never_brought_together(scene: Scene) -> None:
     never_together(scene, [number for number, job in enumerate(scene.jobs) if job.apart])
-
-
-@often
-@given(scene=scenes)
-def test_a_plugin_is_asked_about_each_job(scene: Scene) -> None:
-    never_together(replace(scene, one_each=True), range(len(scene.jobs)))
 
 
 def never_together(scene: Scene, numbers: Sequence[int]) -> None:

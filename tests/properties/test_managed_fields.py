@@ -21,9 +21,9 @@ from placement_ac.core.api.managed_fields import applied_version, nomination_bod
 from placement_ac.kube.client import MERGE, Client
 from placement_ac.kube.login import Login
 from tests.support.builders import Raw
+from tests.support.crds import strict_crds
 from tests.support.hub_client import crd, spec_schema
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
 
@@ -85,7 +85,7 @@ writes = st.tuples(MANAGERS, st.booleans(), specs)
 @pytest.fixture(scope="module")
 def login(a_hub: HubMaker) -> Iterator[Login]:
     with (
-        a_hub(crds=[*published_crds(), crd("Thing", SCHEMA)]) as hub,
+        a_hub(crds=[*strict_crds(), crd("Thing", SCHEMA)]) as hub,
         tempfile.TemporaryDirectory() as folder,
     ):
         hub.write_kubeconfig(Path(folder) / "kubeconfig")

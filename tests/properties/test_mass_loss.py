@@ -140,3 +140,39 @@ def test_a_copy_that_waits_on_a_lost_cluster_is_cleared_before_it_goes(dispatche
         assert (at.hub.listed(), at.kueue.has_copy("j0")) == (["b"], {"p-b"})
 
     assert go(tale, dispatcher=dispatcher).kueue.max_copies["j0"] == 1
+
+
+@pytest.mark.parametrize("steps", [("bcd", "cd", "d"), ("acd", "ad", "d"), ("abc", "bc", "")])
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("dispatcher", DISPATCHERS)
+def test_losses_in_steps_end_no_job_and_leave_the_list_as_it_was(
+    dispatcher: str, crash: bool, steps: tuple[str, ...]
+) -> None:
+    """Jobs run on some of the clusters; the controller may crash while the list is held."""
+
+    async def tale(at: Stage) -> None:
+        at.hub.select(CLUSTERS)
+        await asyncio.sleep(3)
+        for name in ("j0", "j1", "j2"):
+            at.jobs.append(name)
+            at.kueue.submit(name, GATED)
+            await asyncio.sleep(4)
+        ran = {name: at.kueue.running(name) for name in at.jobs}
+        for selected in steps:
+            at.hub.select(selected)
+            await asyncio.sleep(5)
+        if crash:
+            at.controller.crash(0.5)
+        await asyncio.sleep(20)
+        assert sorted(at.hub.listed()) == sorted(CLUSTERS)
+        at.jobs.append("j3")
+        at.kueue.submit("j3", GATED)
+        await asyncio.sleep(150)
+        assert sorted(at.hub.listed()) == sorted(CLUSTERS)
+        assert {name: at.kueue.running(name) for name in ran} == ran
+        await asyncio.sleep(600)
+        busy = {name for job in at.jobs for name in at.kueue.running(job)}
+        assert {object_of(name) for name in at.hub.listed()} == {*map(object_of, steps[-1]), *busy}
+        assert {name: at.kueue.running(name) for name in ran} == ran
+
+    assert set(go(tale, dispatcher=dispatcher, loss_grace=300.0).kueue.max_copies.values()) == {1}

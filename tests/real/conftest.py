@@ -10,10 +10,19 @@ import pytest
 
 from placement_ac.core.api.constants import FIELD_MANAGER
 from placement_ac.core.api.fields import get_int, get_str, get_time
+from placement_ac.kube.login import Login
 from tests.real.clusters import QUEUES, Cluster, Fleet
 
 SECONDS = 240.0
 """For a step: an image may have to be pulled, and Kueue tries again after up to 40 s."""
+
+
+@pytest.fixture(scope="session")
+def hub_login(pytestconfig: pytest.Config) -> Login:
+    hub = pytestconfig.getoption("hub_kubeconfig")
+    if not hub:
+        pytest.skip("needs a real hub: --hub-kubeconfig FILE")
+    return Login(Path(hub))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from placement_lab.standins.ocm import Scheduler
 from placement_lab.standins.runner import StandIns
 from tests.support import installation, kueue
 from tests.support.admin import Admin, login_to
-from tests.support.crds import sample_crds
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, PROFILES, Driver, Object, eventually
 from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
@@ -143,7 +143,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("hub")
-    crds = sample_crds()
+    crds = strict_crds()
     with ExitStack() as opened:
         hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         stage = Stage(hub, worker, folder)

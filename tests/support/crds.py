@@ -1,13 +1,16 @@
-"""CRDs of kinds that the samples use and that are not recorded."""
+"""CRDs for tests: the hub's own, strict as the published ones are, and plain ones that take anything."""
 
 import copy
+import functools
+import pickle
 from typing import Any
 
-from placement_lab.hub.kinds import bundled
-from tests.support.shared import published_crds
+from placement_lab.hub.kinds import bundled, published
 
 Object = dict[str, Any]
 
+IMPLIED = ("apiVersion", "kind", "metadata")
+"""Fields of every object, which a CRD need not have."""
 ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -43,20 +46,36 @@ def bundled_crd(name: str) -> Object:
     return copy.deepcopy(next(crd for crd in bundled() if crd["metadata"]["name"] == name))
 
 
-def topology_crd() -> Object:
-    return bundled_crd("topologies.kueue.x-k8s.io")
+def strict_crds() -> list[Object]:
+    """
+    The hub's own CRDs, which prune and refuse what the published ones do; the caller may change them.
+
+    `tests/published/test_kinds.py` compares the two.
+    """
+    crds: list[Object] = pickle.loads(_strict_crds())
+    return crds
 
 
-def job_crds() -> list[Object]:
-    """The job kinds of the samples that Kubernetes lacks."""
-    return [
-        bundled_crd("jobsets.jobset.x-k8s.io"),
-        bundled_crd("pipelineruns.tekton.dev"),
-        bundled_crd("workflows.argoproj.io"),
-    ]
+@functools.cache
+def _strict_crds() -> bytes:
+    crds = copy.deepcopy(bundled())
+    for crd in crds:
+        spec = crd["spec"]
+        for version in spec["versions"]:
+            strict = published().get((spec["group"], version["name"], spec["names"]["kind"]))
+            if strict:
+                fields = {name: one for name, one in strict["properties"].items() if name not in IMPLIED}
+                version["schema"]["openAPIV3Schema"] = strict | {"properties": fields}
+    return pickle.dumps(crds)
 
 
-def sample_crds() -> list[Object]:
-    """The published CRDs, and the hub's own ones of the kinds that are not recorded."""
-    named = {crd["metadata"]["name"]: crd for crd in (*bundled(), *published_crds())}
-    return list(copy.deepcopy(named).values())
+def with_kueue_in(crds: list[Object], *versions: str) -> list[Object]:
+    """The CRDs as if Kueue served these versions alone, the last one stored, and no kind without them."""
+    found = []
+    for crd in crds:
+        kept = crd["spec"]["versions"]
+        if crd["spec"]["group"] == "kueue.x-k8s.io":
+            kept = [one | {"storage": one["name"] == versions[-1]} for one in kept if one["name"] in versions]
+        if kept:
+            found.append(crd | {"spec": crd["spec"] | {"versions": kept}})
+    return found

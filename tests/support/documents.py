@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.installation import ROOT
-from tests.support.shared import shared_dir
 from website.markdown import section
 
 README, CHANGELOG = ROOT / "README.md", ROOT / "CHANGELOG.md"
@@ -62,14 +61,10 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.strip().lower()).replace(" ", "-") for head in heads}
 
 
-def exists(kind: str, name: str) -> bool:
-    """Whether a test, a bench or a recording is there; what is in `../shared` counts only where that is."""
+def is_test(name: str) -> bool:
+    """Whether a test is there: a file in `tests`, and if `name` has one after `::`, a function in it."""
     file, _, function = name.partition("::")
-    if kind == "measured" and file.startswith("../shared/"):
-        return (shared_dir() / file.removeprefix("../shared/")).is_file()
     path = ROOT / file
-    if kind == "tests" and not (file.startswith("tests/") and path.name.startswith("test_")):
-        return False
     is_defined = rf"^(?:async )?def {re.escape(function)}\("
     return path.is_file() and bool(
         not function or re.search(is_defined, path.read_text("utf-8"), re.MULTILINE)

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from tests.support.builders import condition, decision
-from tests.support.shared import published_crds
+from tests.support.crds import strict_crds
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 8, 1, 12, 0, 0, tzinfo=UTC)
@@ -146,7 +146,7 @@ def objects() -> list[Object]:
 @cache
 def _objects() -> tuple[Object, ...]:
     return (
-        *(_crd(crd) for crd in published_crds()),
+        *(_crd(crd) for crd in strict_crds()),
         *_samples(),
         *_ours(),
         *_controller(),

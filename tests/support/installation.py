@@ -89,16 +89,24 @@ def environment_of(objects: Iterable[Object]) -> dict[str, str]:
     return {one["name"]: one["value"] for one in controller_of(objects).get("env") or ()}
 
 
-def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
-    """Return the flags of the container; the files that it mounts are written to `folder`."""
-    objects = list(objects)
-    sources = {volume["name"]: volume.get("configMap") for volume in pod_of(objects)["volumes"]}
-    for mount in controller_of(objects)["volumeMounts"]:
+def write_mounts(objects: Iterable[Object], pod: Object, folder: Path) -> list[str]:
+    """Write the ConfigMaps that a Pod's first container mounts to `folder`; return where it mounts them."""
+    objects, paths = list(objects), []
+    sources = {volume["name"]: volume.get("configMap") for volume in pod["volumes"]}
+    for mount in pod["containers"][0]["volumeMounts"]:
         if source := sources[mount["name"]]:
             target = folder / mount["mountPath"].lstrip("/")
             target.mkdir(parents=True)
             for key, text in of(objects, "ConfigMap", source["name"])["data"].items():
                 (target / key).write_text(text)
+            paths.append(mount["mountPath"])
+    return paths
+
+
+def flags_of(objects: Iterable[Object], folder: Path) -> dict[str, str]:
+    """Return the flags of the container; the files that it mounts are written to `folder`."""
+    objects = list(objects)
+    write_mounts(objects, pod_of(objects), folder)
     command, *flags = controller_of(objects)["args"]
     assert command == "run"
     return {key.lstrip("-").replace("-", "_"): value for key, _, value in (f.partition("=") for f in flags)}

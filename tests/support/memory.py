@@ -17,7 +17,7 @@ from placement_ac.core.api.constants import Kind
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.state import HubFacts, Key, Since
-from placement_ac.core.plan.diff import Action, Apply, Delete, SetCondition, diff
+from placement_ac.core.plan.diff import ABSENT, Action, Apply, Delete, SetCondition, diff
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import AT_ONCE, NOW, Raw, is_of, kind_of, managed
 
@@ -54,7 +54,7 @@ class MemoryHub:
         return cache
 
     def act(self, action: Action) -> None:
-        """Carry out one action; it has no effect if the uid of its object has changed."""
+        """Carry out one action; it has no effect if its object has another uid or version by now."""
         if isinstance(action, Apply):
             self._apply(action)
         elif isinstance(action, Delete):
@@ -80,7 +80,7 @@ class MemoryHub:
         id_ = id_of_target(action)
         before = self.objects.get(id_)
         wanted = action.body["metadata"]
-        if wanted.get("uid") != (before["metadata"]["uid"] if before else None):
+        if not is_met(wanted, before):
             return
         self.created += not before
         after = copy.deepcopy(before) if before else new(id_, self.created)
@@ -108,11 +108,21 @@ class MemoryHub:
             self.put(after)
 
     def _set(self, action: SetCondition) -> None:
-        raw = copy.deepcopy(self.objects[constants.ADMISSION_CHECK, "", action.name])
+        before = self.objects.get((constants.ADMISSION_CHECK, "", action.name))
+        if before is None or before["metadata"]["resourceVersion"] != action.version:
+            return
+        raw = copy.deepcopy(before)
         others = [c for c in raw.get("status", {}).get("conditions", []) if c["type"] != "Active"]
         raw["status"] = {"conditions": [*others, action.condition]}
         if raw != self.objects[id_of(raw)]:
             self.put(raw)
+
+
+def is_met(wanted: Raw, before: Raw | None) -> bool:
+    """Whether the uid and the resourceVersion with which an object is applied are those that it has."""
+    there = before["metadata"] if before else {"resourceVersion": ABSENT}
+    version = wanted.get("resourceVersion", there["resourceVersion"])
+    return bool(wanted.get("uid") == there.get("uid") and version == there["resourceVersion"])
 
 
 def id_of(raw: Raw) -> Id:

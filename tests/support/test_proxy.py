@@ -20,14 +20,13 @@ import requests
 import trustme
 
 from placement_lab.hub import Hub
-from tests.support.crds import plain_crd
+from tests.support.crds import plain_crd, strict_crds
 from tests.support.driver import eventually
 from tests.support.envtest import admin_session
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, CRDS, Client, Watching, config, configmap
 from tests.support.proxy import Proxy, Upstream
 from tests.support.real_hub import RealHub
 from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, SSAR, WHO, bound_to, codes, rule
-from tests.support.shared import published_crds
 from tests.support.stand_in import stand_in
 
 pytestmark = pytest.mark.long
@@ -335,7 +334,7 @@ def test_headers_bodies_and_paths_pass_unchanged() -> None:
 
 def test_each_test_finds_the_first_state() -> None:
     thing = plain_crd("example.com", "Thing")
-    with stand_in() as server, RealHub(server, published_crds()) as hub:
+    with stand_in() as server, RealHub(server, strict_crds()) as hub:
         direct = admin_session(server.token)
         with hub.cleared(token="given") as one:
             client = Client(one)
@@ -357,7 +356,7 @@ def test_each_test_finds_the_first_state() -> None:
             shown = client.get(f"{CRDS}/multikueueconfigs.kueue.x-k8s.io")["spec"]["names"]
             assert shown == next(
                 crd["spec"]["names"]
-                for crd in published_crds()
+                for crd in strict_crds()
                 if crd["metadata"]["name"] == "multikueueconfigs.kueue.x-k8s.io"
             )
             assert client.names(CONFIGMAPS) == client.names(CONFIGS) == []

@@ -15,9 +15,9 @@ from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_ac.workers.connector import WorkerConnector
 from placement_lab.hub import Hub
+from tests.support.crds import strict_crds, with_kueue_in
 from tests.support.driver import CORE, NS, Driver
 from tests.support.exec_plugins import TOKEN
-from tests.support.shared import published_crds
 
 Raw = dict[str, Any]
 LIMITED = "SeCrEt-43"
@@ -27,14 +27,9 @@ ECHO = {"kind": "Status", "message": f"who is {TOKEN}?", "reason": TOKEN}
 
 
 def kueue_crds(*kinds: str, versions: tuple[str, ...] = ()) -> list[Raw]:
-    """The published CRDs of these kinds of Kueue, in all their versions or in those alone."""
-    found = [crd for crd in published_crds() if crd["spec"]["names"]["kind"] in kinds]
-    return [_only(crd, versions) if versions else crd for crd in found]
-
-
-def _only(crd: Raw, names: tuple[str, ...]) -> Raw:
-    kept = [version for version in crd["spec"]["versions"] if version["name"] in names]
-    return crd | {"spec": crd["spec"] | {"versions": [*kept[:-1], kept[-1] | {"storage": True}]}}
+    """The CRDs of these kinds of Kueue, in all their versions or in those alone."""
+    found = [crd for crd in strict_crds() if crd["spec"]["names"]["kind"] in kinds]
+    return with_kueue_in(found, *versions) if versions else found
 
 
 @contextmanager

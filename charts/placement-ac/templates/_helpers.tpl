@@ -68,6 +68,22 @@ labels:
 {{ default (list .Values.kueue.namespace) .Values.placements.namespaces | join "," }}
 {{- end }}
 
+{{/* Settings that are not allowed in the settings file: each has a value of its own, which it is named by here. */}}
+{{- define "placement-ac.ownValues" -}}
+placement-namespace: placements.namespaces
+kueue-namespace: kueue.namespace
+cluster-names: clusterNames
+dispatcher: dispatcher.enabled
+access-providers: clusterProfiles.accessProviders
+credentials-provision: credentials.provision
+credentials-account: credentials.account
+credentials-form: credentials.form
+credentials-probe: probing.enabled
+worker-setup: workerSetup.enabled
+worker-setup-template: workerSetup.template
+report-scores: scores.enabled
+{{- end }}
+
 {{/* The settings that have a value of their own: environment variables take precedence over the settings file. */}}
 {{- define "placement-ac.env" -}}
 {{- with .Values.clusterNames }}
@@ -87,9 +103,6 @@ labels:
 {{- end }}
 {{- if .Values.scores.enabled }}
 - {name: PLACEMENT_AC_REPORT_SCORES, value: "true"}
-{{- end }}
-{{- if .Values.giveUp.enabled }}
-- {name: PLACEMENT_AC_GIVE_UP, value: "true"}
 {{- end }}
 {{- with .Values.credentials.form }}
 - {name: PLACEMENT_AC_CREDENTIALS_FORM, value: {{ . | quote }}}

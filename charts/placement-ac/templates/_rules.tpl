@@ -36,9 +36,6 @@ them. */}}
 {{- if .Values.scores.enabled }}
 - {suffix: -scores, rules: [scores]}
 {{- end }}
-{{- if .Values.giveUp.enabled }}
-- {suffix: -give-up, rules: [give-up]}
-{{- end }}
 {{- if .Values.credentials.provision }}
 - {suffix: -provisioning, rules: [provisioning]}
 - {suffix: -provisioning, namespace: {{ $kueue | quote }}, rules: [release]}
@@ -150,13 +147,6 @@ that workers get. */}}
 - apiGroups: [cluster.open-cluster-management.io]
   resources: [addonplacementscores, addonplacementscores/status]
   resourceNames: [placement-ac]
-  verbs: [patch]
-{{- end }}
-
-{{/* A right to patch cannot be limited to a field: the controller writes spec.active alone. */}}
-{{- define "placement-ac.rules.give-up" -}}
-- apiGroups: [kueue.x-k8s.io]
-  resources: [workloads]
   verbs: [patch]
 {{- end }}
 

@@ -90,6 +90,8 @@ NODE: Final = Kind("", "Node", "nodes", False, ("v1",))
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
+CLAIM_ID: Final = "id.k8s.io"
+"""OCM: the ClusterClaim with what tells a cluster from every other one."""
 ACCOUNT: Final = Kind(
     OCM_AUTHENTICATION, "ManagedServiceAccount", "managedserviceaccounts", True, ("v1beta1", "v1alpha1")
 )
@@ -167,6 +169,8 @@ LABEL_CLUSTER_SET: Final = "cluster.open-cluster-management.io/clusterset"
 LABEL_GROUP_INDEX: Final = "cluster.open-cluster-management.io/decision-group-index"
 ANNOTATION_DRAINING: Final = "placement-ac.open-cluster-management.io/draining"
 """On our MultiKueueConfig: the draining clusters and since when, so that a restart forgets neither."""
+ANNOTATION_SECOND_NAMES: Final = "placement-ac.open-cluster-management.io/second-names"
+"""On our MultiKueueConfig: the clusters that are left out, each with the one that is the same worker."""
 ANNOTATION_PLACEMENT: Final = "placement-ac.open-cluster-management.io/placement"
 """On our MultiKueueConfig: NAMESPACE/UID of the Placement in use, so that a restart chooses no other."""
 ANNOTATION_PLACEMENT_NAMESPACE: Final = "placement-ac.open-cluster-management.io/placement-namespace"
@@ -198,8 +202,6 @@ ANNOTATION_DATA: Final = "placement-ac.open-cluster-management.io/data"
 """There: the data sets that it reads, comma-separated."""
 DATA_PREFIX: Final = "data.placement-ac.open-cluster-management.io/"
 """The key of a cluster's label or claim that says whether a data set is there: DATA_PREFIX + its name."""
-ANNOTATION_GIVE_UP: Final = "placement-ac.open-cluster-management.io/give-up-after"
-"""There: how long the job waits before it is deactivated, as in `2h`."""
 ANNOTATION_MOVES: Final = "placement-ac.open-cluster-management.io/moves"
 """On our MultiKueueConfig: the moves that count for the budget and the cooldown, so that a restart forgets
 none."""
@@ -216,6 +218,8 @@ ANNOTATION_SINCE: Final = "placement-ac.open-cluster-management.io/local-queues-
 """On our ManifestWork: the LocalQueues that were added to it later, and when: NAMESPACE/NAME=TIME,…"""
 ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
+ANNOTATION_RECONCILED: Final = "placement-ac.open-cluster-management.io/reconciled"
+"""On the controller's Lease: `true` once the one that leads has listed all and reconciled, for `check`."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 
@@ -343,7 +347,6 @@ WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
 MOVED: Final = "Moved"
-GAVE_UP: Final = "GaveUp"
 
 EVENTS: Final = {
     CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
@@ -366,7 +369,6 @@ EVENTS: Final = {
     CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
-    GAVE_UP: ("Warning", "a job has waited as long as it wanted to, and is deactivated"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
     MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),

@@ -21,7 +21,9 @@ from placement_ac.core.api import constants, objects, schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_DRAINING,
     ANNOTATION_MAINTENANCE,
+    ANNOTATION_SECOND_NAMES,
     AUTHORITY_KEY,
+    CLAIM_ID,
     CONDITION_ACTIVE,
     CONSUMER,
     DONE,
@@ -71,12 +73,9 @@ ENTRY_BYTES: Final = 100
 """The bytes that an entry of a mapping takes besides its text."""
 _MAINTENANCE_CHARS: Final = 100
 """A cluster's agent may write anything; a time is shorter."""
-_TO_THE_END: Final = ("AdmissionCheck", "PodsReadyTimeout")
-"""Kueue: after an eviction for these reasons a Workload queues anew, from the time of the eviction."""
+_CLAIM_CHARS: Final = 1024
+"""OCM: `maxLength` of the value of a claim."""
 _SENT_BACK = re.compile("|".join(text.format(r"(\S+)") for text in (SENT_BACK, SENT_AGAIN, MOVED_FROM)))
-_WAITED_ON: Final = re.compile(
-    rf"\b({constants.NO_CLUSTER_FITS}|{constants.NO_CLUSTER_SELECTED}|{constants.NO_CLUSTER_USABLE}): "
-)
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 _NOTHING: Final[Mapping[str, str]] = {}
 """Shared by all objects that have no labels, no annotations, or none that anybody reads."""
@@ -356,7 +355,7 @@ def workload(raw: Obj) -> objects.Workload:
 
 
 def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
-    """Read one with what it asks of a cluster, since when it is nominated, and its place in a queue.
+    """Read one with what it asks of a cluster, and since when it is nominated.
 
     `with_references`: with the objects that its Pods name.
     """
@@ -368,39 +367,7 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
         job=spec,
         job_name=get_str(owner_of(raw), "name") if may_start else "",
         nominated_since=_nominated_since(raw),
-        waits_since=_waits_since(raw) if spec.annotation(constants.ANNOTATION_GIVE_UP) else None,
-        created=created_at(raw),
-        priority=get_int(raw, "spec", "priority") or 0,
-        requeued_at=_requeued_at(raw),
     )
-
-
-def _requeued_at(raw: Obj) -> datetime | None:
-    """Return the eviction that sent a Workload to the end of its queue (with Kueue's default settings)."""
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    evicted = (
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type, one.status) == ("Evicted", "True") and one.reason in _TO_THE_END
-    )
-    return next(evicted, None)
-
-
-def _waits_since(raw: Obj) -> datetime | None:
-    """Return since when a Workload waits: since it was created, evicted, or activated again.
-
-    An eviction because no cluster fits or can be used is not the end of a run: it has waited all the time.
-    """
-    status, _ = validate(schemas.WorkloadStatus, raw, "status")
-    conditions = (status or _readable(raw)).conditions
-    times = [created_at(raw)] + [
-        parse_time(one.last_transition_time)
-        for one in conditions
-        if (one.type == "Evicted" and not _WAITED_ON.search(one.message))
-        or (one.type, one.reason, one.status) == ("Requeued", "Reactivated", "True")
-    ]
-    return max(filter(None, times), default=None)
 
 
 def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:
@@ -461,8 +428,17 @@ def managed_cluster(
         if with_labels
         else (),
         maintenance=meta.annotations.get(ANNOTATION_MAINTENANCE, "")[:_MAINTENANCE_CHARS],
+        claim=_claim_of(raw),
+        created=created_at(raw),
         allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,
     )
+
+
+def _claim_of(raw: Obj) -> str:
+    """Return the value of the claim that tells a cluster from others; "": none, or one that is too long."""
+    claims = get_list(raw, "status", "clusterClaims")
+    value = next((get_str(claim, "value") for claim in claims if claim.get("name") == CLAIM_ID), "")
+    return value if len(value) <= _CLAIM_CHARS else ""
 
 
 def _allocatable(raw: Obj) -> Mapping[str, int]:
@@ -567,27 +543,36 @@ def _applied_fields_of(raw: Obj) -> objects.AppliedFields:
         if is_ours and not entry.get("subresource"):
             applied = entry.get("fieldsV1") or {}
             fields = applied.get("f:metadata") or {}
+            annotations = fields.get("f:annotations") or ()
             return _applied_fields(
                 tuple(fields.get("f:labels") or ()),
                 tuple(fields.get("f:ownerReferences") or ()),
-                draining=f"f:{ANNOTATION_DRAINING}" in (fields.get("f:annotations") or ()),
+                draining=f"f:{ANNOTATION_DRAINING}" in annotations,
                 clusters="f:clusters" in (applied.get("f:spec") or ()),
                 changed_by=spec_writer(raw, FIELD_MANAGER) if len(entries) > 1 else "",
+                second_names=f"f:{ANNOTATION_SECOND_NAMES}" in annotations,
             )
     return _NOT_APPLIED
 
 
 def _applied_fields(
-    labels: tuple[str, ...], owners: tuple[str, ...], *, draining: bool, clusters: bool, changed_by: str
+    labels: tuple[str, ...],
+    owners: tuple[str, ...],
+    *,
+    draining: bool,
+    clusters: bool,
+    changed_by: str,
+    second_names: bool,
 ) -> objects.AppliedFields:
     """Return what the keys of fieldsV1 mean."""
-    key = labels, owners, draining, clusters, changed_by
+    key = labels, owners, draining, clusters, changed_by, second_names
     if known := _APPLIED.get(key):
         return known
     named = frozenset(key[2:] for key in labels if key.startswith("f:"))
     # Owners have keys like `k:{"uid":"…"}`.
     uids = frozenset(str(json.loads(key[2:]).get("uid", "")) for key in owners if key.startswith("k:"))
-    return _APPLIED.setdefault(key, objects.AppliedFields(True, named, uids, draining, clusters, changed_by))
+    fields = objects.AppliedFields(True, named, uids, draining, clusters, changed_by, second_names)
+    return _APPLIED.setdefault(key, fields)
 
 
 _NOT_APPLIED: Final = objects.AppliedFields()

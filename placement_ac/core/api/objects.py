@@ -17,6 +17,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     ANNOTATION_PLACEMENT_NAMESPACE,
+    ANNOTATION_SECOND_NAMES,
     ANNOTATION_UNLIST,
     LABEL_CLUSTER,
     LABEL_MANAGED_BY,
@@ -189,15 +190,8 @@ class Workload:
     """Its wishes about the cluster; read only for our dispatcher."""
     job_name: str = ""
     """The name of its job; read only for our dispatcher, and while it waits or may be moved."""
-    waits_since: datetime | None = None
-    """Since when it waits for a cluster; read only of one that says how long it waits."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
-    created: datetime | None = None
-    """When it was created; read only for our dispatcher, as `priority`."""
-    priority: int = 0
-    requeued_at: datetime | None = None
-    """When it was evicted, if Kueue orders its queue by that; None: by when it was created."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
@@ -249,6 +243,9 @@ class ManagedCluster:
     """The annotation that announces its maintenance; "": there is none."""
     taints: tuple[ClusterTaint, ...] = ()
     """Read only for our dispatcher and to set up workers."""
+    claim: str = ""
+    """The value of its ClusterClaim `id.k8s.io`; "": it has none."""
+    created: datetime | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)
     """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
 
@@ -267,11 +264,14 @@ class AppliedFields:
     """Whether the clusters of a MultiKueueConfig are as it applied them: nobody else has set them."""
     changed_by: str = ""
     """The field manager that has changed what we applied of the `spec`; "" if nobody has."""
+    second_names: bool = False
+    """Whether it applied our annotation of second names."""
 
 
 _set: Final = object.__setattr__
 """Sets the derived fields of a frozen object while it is built."""
 _NONE: Final[Mapping[str, datetime]] = MappingProxyType({})
+_NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +326,8 @@ class KueueObject(WritableObject):
     cluster: str = field(init=False, repr=False, compare=False)
     draining: Mapping[str, datetime] = field(init=False, repr=False, compare=False)
     """The names in a MultiKueueConfig that leave → since when, by our annotation."""
+    second_names: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    """The clusters left out of a MultiKueueConfig → those that are the same workers, by our annotation."""
     unlist: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """The clusters, or their MultiKueueClusters, that an admin does not want to stand by."""
     listed: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -349,6 +351,7 @@ class KueueObject(WritableObject):
         _set(self, "placement", labels.get(LABEL_PLACEMENT, ""))
         _set(self, "cluster", labels.get(LABEL_CLUSTER, ""))
         _set(self, "draining", _draining(self.meta))
+        _set(self, "second_names", _second_names(self.meta))
         _set(self, "unlist", tuple(filter(None, self.meta.annotations.get(ANNOTATION_UNLIST, "").split(","))))
         _set(self, "listed", tuple(map(str, clusters)) if isinstance(clusters, list) else ())
         _set(self, "source", _source(self.spec))
@@ -362,6 +365,14 @@ def _draining(meta: Meta) -> Mapping[str, datetime]:
         (name, parse_time(since)) for name, _, since in (entry.partition("=") for entry in value.split(","))
     )
     return {name: since for name, since in entries if since}
+
+
+def _second_names(meta: Meta) -> Mapping[str, str]:
+    value = meta.annotations.get(ANNOTATION_SECOND_NAMES)
+    if not value:
+        return _NO_NAMES
+    pairs = (entry.partition("=") for entry in value.split(","))
+    return {name: keeper for name, _, keeper in pairs if name and keeper}
 
 
 def _source(spec: Obj) -> tuple[str, str]:

@@ -224,12 +224,6 @@ class ResourceGroup(ApiModel):
     flavors: ListOf[FlavorAmounts] = ()
 
 
-class Preemption(ApiModel):
-    """`ClusterQueue.spec.preemption`."""
-
-    within_cluster_queue: str | None = None
-
-
 class ClusterQueueSpec(ApiModel):
     """`ClusterQueue.spec`; the cohort has one name in v1beta1, and another in v1beta2."""
 
@@ -238,8 +232,6 @@ class ClusterQueueSpec(ApiModel):
     stop_policy: str | None = None
     namespace_selector: Any = None
     """Kueue: without one, no namespace is selected; an empty one selects all."""
-    queueing_strategy: str | None = None
-    preemption: Preemption | None = None
     resource_groups: ListOf[ResourceGroup] = ()
 
 

@@ -15,12 +15,12 @@ from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
 from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
-from placement_ac.core.dispatch.plugins import NO_PLUGINS, Plugin, Plugins
+from placement_ac.core.dispatch.guard import GuardedFilter, GuardedScore
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.scores import ASKED_BY, SCORES
 from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
 from placement_ac.core.dispatch.shortage import shortage
-from placement_ac.core.inputs.state import ignore_plugin_problem
+from placement_ac.core.inputs.state import ignore_rule_problem
 
 UNKNOWN_POINTS: Final = 25.0
 """The total of a cluster for which all scores abstain: with Headroom, it comes before those that are full."""
@@ -71,27 +71,20 @@ class Comparison(NamedTuple):
 class DispatchCycle:
     """Ranks the clusters for one job after the other; each knows the nominations of those before it.
 
-    `plugins`: filters and scores of third parties, of which those count that a profile names. `report` gets
-    the name of a built-in one that fails, and its problem.
+    `report` gets the name of a filter or score that fails, and its problem.
     """
 
     def __init__(
-        self,
-        clusters: Sequence[Cluster],
-        plugins: Plugins = NO_PLUGINS,
-        report: Callable[[str, str], None] = ignore_plugin_problem,
+        self, clusters: Sequence[Cluster], report: Callable[[str, str], None] = ignore_rule_problem
     ) -> None:
         self._clusters = {cluster.name: cluster for cluster in clusters}
-        self._plugins = plugins
-        self._filters, self._scores = (
-            {name: Plugin(function, partial(report, name)) for name, function in functions.items()}
-            for functions in (FILTERS, SCORES)
-        )
+        self._filters = {name: GuardedFilter(rule, partial(report, name)) for name, rule in FILTERS.items()}
+        self._scores = {name: GuardedScore(score, partial(report, name)) for name, score in SCORES.items()}
         self._quarantine = self._filters.pop(QUARANTINE)
         self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
         self._with_others_jobs = [cluster for cluster in clusters if any(cluster.jobs.taken.values())]
         self._known: dict[tuple[object, ...], Refusals] = {}
-        """Namespace and wishes of a job → the refusals of the built-in filters.
+        """Namespace and wishes of a job → the refusals of all filters but the quarantine.
 
         For a job that is compared with others, with its uid and the number of nominations before it; for one
         whose name is taken somewhere, with its uid.
@@ -100,7 +93,7 @@ class DispatchCycle:
 
     def rank(self, job: Workload, profile: Profile) -> Ranking:
         """Return the clusters that fit the job, best first."""
-        refusals, scores = self.refusals(job, profile), self._counting(job, profile)
+        refusals, scores = self.refusals(job), self._counting(job, profile)
         totals = {
             name: self._total(job, cluster, scores)
             for name, cluster in self._clusters.items()
@@ -120,18 +113,18 @@ class DispatchCycle:
         reasons = [f"{number} {refusal.reason} ({refusal.filter})" for refusal, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
-    def asks_about(self, job: Workload, profile: Profile) -> frozenset[str]:
+    def asks_about(self, job: Workload) -> frozenset[str]:
         """Return the clusters whose facts matter to the job: no filter refuses them that needs no facts."""
         if not job.job.requests:
             return frozenset()
-        refusals = self.refusals(job, profile)
+        refusals = self.refusals(job)
         others = [name for name, refusal in refusals.items() if not self._depends_on_queues(name, refusal)]
         return frozenset(self._clusters).difference(others)
 
     def _depends_on_queues(self, name: str, refusal: FilterRefusal) -> bool:
         if refusal.filter == QUARANTINE:
             return self._clusters[name].tried_by == ""
-        return refusal.filter in FILTERS and FILTERS[refusal.filter].reads_queues
+        return FILTERS[refusal.filter].reads_queues
 
     def cost(self, job: Workload, before: int = 0) -> int:
         """Return how many steps it takes to judge a job, after so many others; one takes about 1 µs."""
@@ -152,7 +145,7 @@ class DispatchCycle:
 
     def compare(self, job: Workload, profile: Profile, name: str) -> Comparison:
         """Compare the cluster that runs the job with the others."""
-        refusals, own = self.refusals(job, profile), self._clusters.get(name)
+        refusals, own = self.refusals(job), self._clusters.get(name)
         scores = self._counting(job, profile)
         rooms = {
             other: self._room(job, cluster)
@@ -165,7 +158,7 @@ class DispatchCycle:
         refused = frozenset(
             other for other, why in refusals.items() if other != name and why.filter != CAPACITY
         )
-        refusal = self._refusal_of_own(job, profile, own, refusals.get(name)) if own else None
+        refusal = self._refusal_of_own(job, own, refusals.get(name)) if own else None
         if own is None or refusal:
             has_room = refusal is None or refusal.filter != CAPACITY
             return Comparison(0.0, has_room, others, unknown, refused)
@@ -176,13 +169,13 @@ class DispatchCycle:
         )
 
     def _refusal_of_own(
-        self, job: Workload, profile: Profile, own: Cluster, first: FilterRefusal | None
+        self, job: Workload, own: Cluster, first: FilterRefusal | None
     ) -> FilterRefusal | None:
         """Return why the cluster that runs the job does not fit it; `first`: the first filter's refusal."""
-        if first is None or first.filter not in FILTERS or not FILTERS[first.filter].before_start:
+        if first is None or not FILTERS[first.filter].before_start:
             return first
-        filters = {name: plugin for name, plugin in self._filters.items() if not FILTERS[name].before_start}
-        return _refusal(job, own, filters | {name: self._plugins[name] for name in profile.filters})
+        filters = {name: rule for name, rule in self._filters.items() if not FILTERS[name].before_start}
+        return _refusal(job, own, filters)
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.
@@ -204,14 +197,14 @@ class DispatchCycle:
 
     def points(self, job: Workload, profile: Profile, name: str) -> dict[str, float | None]:
         """Return what each score of the profile says about a cluster; None: it abstains."""
-        return {score: self._score(score).rate(job, self._clusters[name]) for score, _ in profile.weights}
+        return {score: self._scores[score].rate(job, self._clusters[name]) for score, _ in profile.weights}
 
-    def refusals(self, job: Workload, profile: Profile) -> Refusals:
-        """Return the clusters that do not fit the job; equal jobs share the built-in filters' answer.
+    def refusals(self, job: Workload) -> Refusals:
+        """Return the clusters that do not fit the job; equal jobs share the filters' answer.
 
         A quarantine refuses only while another cluster that Kueue is connected to fits.
         """
-        refusals = self._without_quarantine(job, profile)
+        refusals = self._without_quarantine(job)
         if not self._quarantined:
             return refusals
         others = {name: cluster for name, cluster in self._quarantined.items() if name not in refusals}
@@ -220,15 +213,7 @@ class DispatchCycle:
         fits = any(cluster.connected and not cluster.doubt(job) for cluster in others.values())
         return both if fits else refusals
 
-    def _without_quarantine(self, job: Workload, profile: Profile) -> Refusals:
-        refusals = self._by_built_in_filters(job)
-        if not profile.filters:
-            return refusals
-        filters = {name: self._plugins[name] for name in profile.filters}
-        others = {name: cluster for name, cluster in self._clusters.items() if name not in refusals}
-        return {**refusals, **_refused(job, others, filters)}
-
-    def _by_built_in_filters(self, job: Workload) -> Refusals:
+    def _without_quarantine(self, job: Workload) -> Refusals:
         key: tuple[object, ...] = job.meta.namespace, job.job
         if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
@@ -250,13 +235,13 @@ class DispatchCycle:
         """Return why a cluster comes last for the job though it fits; "": it does not."""
         return disliked(job, self._clusters[name])
 
-    def _counting(self, job: Workload, profile: Profile) -> list[tuple[int, Plugin]]:
+    def _counting(self, job: Workload, profile: Profile) -> list[tuple[int, GuardedScore]]:
         """Return the scores that count with their weights: not those that the job does not ask for."""
         weights = profile.weights
         asked = ((name, weight) for name, weight in weights if name not in ASKED_BY or ASKED_BY[name](job))
-        return [(weight, self._score(name)) for name, weight in asked]
+        return [(weight, self._scores[name]) for name, weight in asked]
 
-    def _total(self, job: Workload, cluster: Cluster, scores: Sequence[tuple[int, Plugin]]) -> float:
+    def _total(self, job: Workload, cluster: Cluster, scores: Sequence[tuple[int, GuardedScore]]) -> float:
         if cluster.doubt(job):
             return 0.0
         rated = [(weight, score.rate(job, cluster)) for weight, score in scores]
@@ -264,21 +249,20 @@ class DispatchCycle:
         weights = sum(weight for weight, _ in counted)
         return sum(weight * points for weight, points in counted) / weights if weights else UNKNOWN_POINTS
 
-    def _score(self, name: str) -> Plugin:
-        return self._scores.get(name) or self._plugins[name]
-
 
 def _is_compared(job: Workload) -> bool:
     return any(rule.compares(job) for rule in FILTERS.values())
 
 
-def _refused(job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, Plugin]) -> Refusals:
+def _refused(
+    job: Workload, clusters: Mapping[str, Cluster], filters: Mapping[str, GuardedFilter]
+) -> Refusals:
     judged = ((name, _refusal(job, cluster, filters)) for name, cluster in clusters.items())
     return {name: refusal for name, refusal in judged if refusal}
 
 
-def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, Plugin]) -> FilterRefusal | None:
-    for name, plugin in filters.items():
-        if reason := plugin.refuse(job, cluster):
+def _refusal(job: Workload, cluster: Cluster, filters: Mapping[str, GuardedFilter]) -> FilterRefusal | None:
+    for name, rule in filters.items():
+        if reason := rule.refuse(job, cluster):
             return FilterRefusal(name, reason)
     return None

@@ -1,5 +1,5 @@
 """
-A cluster, as filters and scores know it. Plugins of third parties get it, too, and must change nothing in it.
+A cluster, as filters and scores know it.
 
 No I/O, no clock.
 """

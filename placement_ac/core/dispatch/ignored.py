@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from placement_ac.core.api.constants import ANNOTATION_DATA, ANNOTATION_PREFERRED_CLUSTERS
 from placement_ac.core.api.job_spec import OUR_ANNOTATIONS, JobSpec
 from placement_ac.core.api.label_selector import SelectorError
-from placement_ac.core.api.patience import patience_problem
 from placement_ac.core.api.text import did_you_mean
 from placement_ac.core.dispatch.scores.data import data_sets
 from placement_ac.core.dispatch.scores.preferred import parse_preferences
 
 
-def ignored(job: JobSpec, *, give_up: bool, taints: bool = False) -> Iterator[str]:
+def ignored(job: JobSpec, *, taints: bool = False) -> Iterator[str]:
     """Yield what to correct, for each annotation or label that is ignored.
 
-    `give_up`: whether jobs may be deactivated by their own wish. `taints`: whether they must tolerate taints.
+    `taints`: whether jobs must tolerate taints.
     """
     if taints and job.tolerations_problem:
         yield f"{job.tolerations_problem}; meanwhile no taint keeps the job from a cluster"
@@ -37,5 +36,3 @@ def ignored(job: JobSpec, *, give_up: bool, taints: bool = False) -> Iterator[st
         data_sets(job.annotation(ANNOTATION_DATA))
     except SelectorError as error:
         yield f"correct the annotation {ANNOTATION_DATA}, it is ignored: {error}"
-    if problem := patience_problem(job, is_on=give_up):
-        yield problem

@@ -67,18 +67,20 @@ def plan_drain(
     *,
     edited: bool,
     renamed: Collection[str],
+    other_names: Mapping[str, str] = NOTHING,
 ) -> DrainPlan:
     """Return a step for every listed MultiKueueCluster that is not `wanted`; `listed` by `listed_clusters`.
 
     It may have been listed by someone else: jobs may run on it nevertheless.
     `edited`: whether someone has just changed the Placement. `renamed`: clusters that get another name.
+    `other_names`: cluster → the name of another connection to its worker, which is wanted.
     """
     names = listed_names(snapshot)
     clusters = {name: cluster for cluster, name in listed.items()}
     excess = len({*names, *wanted}) - snapshot.hub.clusters_max
     stands_by = snapshot.ages(SinceKind.STANDING_BY)
     longest_first = sorted(stands_by, key=lambda cluster: (-stands_by[cluster], cluster))
-    replaced = {*renamed, *longest_first[: max(excess, 0)]}
+    replaced = {*renamed, *other_names, *longest_first[: max(excess, 0)]}
     reopened = _is_reopened(snapshot)
     wait, lasting_selection = settling(snapshot, wanted, edited=edited)
     leaving = [
@@ -90,6 +92,7 @@ def plan_drain(
             seconds_left(snapshot, cluster, wait),
             reopened,
             cluster in replaced,
+            other_names.get(cluster, ""),
         )
         for cluster, name in ((clusters.get(name, name), name) for name in names if name not in wanted)
     ]

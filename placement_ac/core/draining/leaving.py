@@ -34,6 +34,9 @@ class LeavingCluster:
     """Whether the gate has been closed for too long, for any clusters, and is open for a while."""
     is_replaced: bool = False
     """Whether it does not stand by: another cluster needs its slot, or it gets another name."""
+    other_name: str = ""
+    """The name that is listed with the next list at the latest, and by which Kueue is connected to the same
+    worker: Kueue sees by it whatever copies are there."""
 
     @property
     def running(self) -> list[Workload]:
@@ -122,12 +125,21 @@ class LeavingCluster:
 
     @property
     def is_disconnected(self) -> bool:
+        if self.other_name:
+            return False
         observed = self.snapshot.objects.clusters.get(self.name)
         return observed is not None and observed.active is False
 
     @property
+    def is_unreachable(self) -> bool:
+        """Whether OCM cannot reach it, by any name."""
+        return not self.other_name and self.cluster in self.snapshot.fleet.unreachable
+
+    @property
     def report(self) -> WorkerCopies:
-        """The copies that the cluster reported last."""
+        """The copies that the cluster reported last and that Kueue sees by no other name."""
+        if self.other_name:
+            return WorkerCopies()
         return self.snapshot.fleet.worker_copies.get(self.name, NO_REPORT)
 
     @property

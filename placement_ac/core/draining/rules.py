@@ -158,7 +158,7 @@ RULES: Final = (
     Rule(
         DrainState.UNREACHABLE,
         "OCM cannot reach it (taint `unreachable`)",
-        lambda it: it.cluster in it.snapshot.fleet.unreachable,
+        lambda it: it.is_unreachable,
         nothing,
         "OCM takes the taint `unreachable` away, or the ManagedCluster is deleted",
     ),

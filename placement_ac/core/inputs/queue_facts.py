@@ -57,12 +57,8 @@ class QueueFacts:
     selects_no_namespace: bool = False
     """Whether it has no `namespaceSelector`: then it gives no quota, and is not `active`."""
     exists: bool = True
-    strict: bool = False
-    """Whether a job that finds no room holds back those behind it (StrictFIFO)."""
     cohort: str = ""
     """The cohort with which it shares quota; "": none."""
-    preempts: bool = False
-    """Whether its jobs preempt those of lower priority in it."""
 
 
 class WorkloadsThere(NamedTuple):
@@ -163,9 +159,7 @@ def _cluster_queue(raw: Obj) -> QueueFacts:
         status.reserving_workloads,
         _is_active(spec.stop_policy, status) and not selects_none,
         selects_no_namespace=selects_none,
-        strict=spec.queueing_strategy == "StrictFIFO",
         cohort=spec.cohort_name or spec.cohort or "",
-        preempts=((spec.preemption and spec.preemption.within_cluster_queue) or "Never") != "Never",
     )
 
 

@@ -22,7 +22,7 @@ _RAY_AUTOSCALING: Final = "MultiKueueRayInTreeAutoscaling"
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _VERSION: Final = re.compile(r"v[1-9][0-9]{0,3}((alpha|beta)[1-9][0-9]{0,3})?")
 _GROUP: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_RELEASE: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})([-+][0-9A-Za-z.+-]{1,40})?")
+RELEASE: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})([-+][0-9A-Za-z.+-]{1,40})?")
 _ALWAYS_PLURAL: Final = ("endpoints", "securitycontextconstraints")
 
 
@@ -319,7 +319,7 @@ def is_on(gate: str, default_on: VersionRange, gates: Mapping[str, bool], kueue:
 
 def parse_release(text: str) -> KueueRelease | None:
     """Return the release that is written like 0.19.1, v0.19.1 or v0.20.0-rc.0; None for anything else."""
-    match = _RELEASE.fullmatch(text)
+    match = RELEASE.fullmatch(text)
     return KueueRelease(*map(int, match.groups()[:3])) if match else None
 
 

@@ -19,10 +19,18 @@ from placement_ac.core.api.constants import (
     RemovalPolicy,
 )
 from placement_ac.core.api.list_change import ListChange
-from placement_ac.core.api.objects import CapacityProvider, Check, ClusterTaint, KueueObject, Workload
+from placement_ac.core.api.objects import (
+    CapacityProvider,
+    Check,
+    ClusterTaint,
+    KueueObject,
+    ManagedCluster,
+    Workload,
+)
 from placement_ac.core.decisions.source import Decisions
 from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.fitness import Fitness
+from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
@@ -98,7 +106,7 @@ def is_shared(name: str, cluster: str) -> bool:
     return name == cluster
 
 
-def ignore_plugin_problem(plugin: str, problem: str) -> None:
+def ignore_rule_problem(rule: str, problem: str) -> None:
     """Report the problem of a filter or score to nobody."""
 
 
@@ -153,28 +161,21 @@ class PlacementPolicy:
     """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
     moves: MovePolicy | None = None
     """None: no job is moved."""
-    plugins: Mapping[str, Any] = field(default_factory=dict)
-    """Filters and scores of third parties, which a profile may name (`core.dispatch.plugins`)."""
-    report_plugin_problem: Callable[[str, str], None] = ignore_plugin_problem
-    """Gets the name of a built-in filter or score that fails, and what is wrong with it."""
-    give_up: bool = False
-    """Whether jobs are deactivated that have waited as long as they say themselves."""
+    report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
+    """Gets the name of a filter or score that fails, and what is wrong with it."""
     avoid_after_failure: float = 0.0
     """How long a job avoids a cluster where it failed; 0: failures are not remembered."""
     expiry_warning: float = 604800.0
     """How long before credentials expire an event warns of it."""
     probe: bool = False
     """Whether clusters are probed before they are listed."""
+    identify: bool = False
+    """Whether workers are asked for what tells one from another, before they are listed."""
 
     @property
     def compares_clusters(self) -> bool:
         """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
         return self.dispatcher or self.moves is not None
-
-    @property
-    def reads_jobs(self) -> bool:
-        """Whether the annotations of jobs matter."""
-        return self.compares_clusters or self.give_up
 
 
 class SinceKind(StrEnum):
@@ -189,6 +190,7 @@ class SinceKind(StrEnum):
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
+    LISTED_BEFORE = auto()  # the clusters of the list before the first loss; 0 or 1 in turn
     PLACEMENT_NAMESPACE = auto()  # the namespace of the Placement
     PLACEMENT_GENERATION = auto()  # uid of the Placement; its generation
     PLACEMENT_EDITED = auto()  # the same, when it has just changed
@@ -200,6 +202,8 @@ class SinceKind(StrEnum):
     MADE_READY = auto()  # uid of a Workload that became Ready because a cluster holds a copy of it
     BEING_UNLISTED = auto()  # a cluster that the next list does not hold
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
+    SECOND_NAME = auto()  # a listed cluster that is the same worker as another one
+    IDENTITY_AWAITED = auto()  # a cluster that is to be listed when it is known which worker it is
     SELECTION = auto()  # the names of the MultiKueueClusters whose clusters are selected
     FLAPPING = auto()  # the same, if the selection before it was short
     DESELECTED = auto()  # a listed cluster that leaves or stands by
@@ -217,7 +221,6 @@ class SinceKind(StrEnum):
     )  # uid of a movable job with which the next plan begins to compare, if they are many
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
-    GIVE_UP_TRIED = auto()  # uid of a Workload that was to be deactivated; which try, 0 or 1 in turn
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
     QUARANTINED = auto()  # a cluster that the dispatcher sends no new job to
     CLUSTERS_UNUSABLE = auto()  # the message of an event about unusable clusters
@@ -286,6 +289,9 @@ class Checks:
     """Kueue's checks whose parameters name the MultiKueueConfig."""
     former: tuple[Check, ...] = ()
     """Ours that own objects of the Placement, but whose parameters are unusable now."""
+    moved: tuple[Check, ...] = ()
+    """Those, of whichever controller, that own the MultiKueueConfig and name another one now; only if no
+    check uses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +372,10 @@ class FleetState:
     and for CapacityProviders."""
     probe_results: Mapping[str, ProbeResult] = field(default_factory=dict)
     """Cluster → the result of its last probe."""
+    identities: Identities = field(default_factory=dict)
+    """Credentials → the identity that their worker has shown, of all that were used."""
+    managed: Mapping[str, ManagedCluster] = field(default_factory=dict)
+    """Cluster → its ManagedCluster."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cluster → what is to be said of its queues, if we set up workers."""
     maintenance: Mapping[str, MaintenanceWindow] = field(default_factory=dict)
@@ -399,7 +409,10 @@ class Snapshot:
     objects: KueueObjects = KueueObjects()
     fleet: FleetState = FleetState()
     workloads: tuple[Workload, ...] = ()
-    """Unfinished Workloads that carry one of the checks, ours or Kueue's."""
+    """Unfinished Workloads that carry one of the checks, ours or Kueue's.
+
+    Of checks that have moved, those that do not run where the MultiKueueConfig has them that is named now.
+    """
     capacity: CapacityInputs = field(default_factory=CapacityInputs)
     all_ages: Ages = field(default_factory=dict)
 
@@ -444,6 +457,8 @@ class WantedConfig(NamedTuple):
     """Whether this need not be written: a restart chooses the same Placement."""
     moves: str = ""
     """The annotation of the moves that count; "": it need not be written."""
+    second_names: Mapping[str, str] = NOTHING
+    """Clusters that are left out → those that are the same workers, as their connections have shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,8 +553,6 @@ class Plan:
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota, each with what to correct in it: it is ignored."""
-    give_ups: tuple[tuple[Workload, str], ...] = ()
-    """Workloads that are deactivated by their own wish, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     capacities: tuple[WantedCapacity, ...] = ()
@@ -550,6 +563,8 @@ class Plan:
     """MultiKueueClusters whose clusters are to be asked for their queues."""
     probe_requests: tuple[ProbeRequest, ...] = ()
     """Clusters that are to be asked whether they are fit."""
+    ask_for_identity: tuple[CredentialSource, ...] = ()
+    """The credentials of workers that are to be asked for what tells them from others."""
     events: tuple[EventIntent, ...] = ()
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""

@@ -228,6 +228,8 @@ def _quoted(problems: str) -> str:
 
 def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     problems, over_limit = targets.selection.problems, targets.over_limit
+    second = {cluster: problems.pop(cluster) for cluster in targets.selection.second_names}
+    yield from (f"left out: {cluster} ({why})" for cluster, why in second.items())
     if problems:
         yield f"left out: {_with_first_reason(problems)}"
     if over_limit:

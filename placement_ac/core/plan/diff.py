@@ -8,13 +8,14 @@ our own writes is empty.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
     ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
+    ANNOTATION_SECOND_NAMES,
     CAPACITY_PROVIDER,
     CONDITION_ACTIVE,
     LABEL_CLUSTER,
@@ -71,21 +72,21 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class SetCondition:
-    """Apply the condition `Active` on a check of ours."""
+    """Apply the condition `Active` on a check of ours, as long as it has this resourceVersion."""
 
     kind: ClassVar[Kind] = ADMISSION_CHECK
     name: str
-    uid: str
+    version: str
     condition: Body
 
 
 @dataclass(frozen=True, slots=True)
 class SetStatus:
-    """Apply the status of a CapacityProvider or AddOnPlacementScore of ours."""
+    """Apply the status of a CapacityProvider or AddOnPlacementScore of ours, as `SetCondition` does."""
 
     kind: Kind
     name: str
-    uid: str
+    version: str
     status: Body
     namespace: str = ""
 
@@ -120,14 +121,13 @@ class Nominate(WorkloadWrite):
     clusters: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deactivate(WorkloadWrite):
-    """Set `spec.active` to false, by the Workload's own wish."""
+ABSENT: Final = "0"
+"""The resourceVersion that a custom resource is applied with which nobody may have created meanwhile.
 
-    why: str
+Seen (kube-apiserver 1.36.2): 201 if there is none, otherwise 422. Any other version creates it, too.
+"""
 
-
-Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate | Deactivate
+Action = Apply | Delete | SetCondition | SetStatus | SetCheckStates | Nominate
 Phase = tuple[Action, ...]
 """Writes that do not depend on each other."""
 
@@ -176,7 +176,10 @@ def capacities(wanted: Plan) -> tuple[Phase, ...]:
     """Return the writes to CapacityProviders: they fail alone, and come when the list is as wanted."""
     providers = ((wanted.provider.meta, wanted.status) for wanted in wanted.capacities)
     return _non_empty(
-        tuple(SetStatus(CAPACITY_PROVIDER, meta.name, meta.uid, status) for meta, status in providers)
+        tuple(
+            SetStatus(CAPACITY_PROVIDER, meta.name, meta.resource_version, status)
+            for meta, status in providers
+        )
     )
 
 
@@ -194,7 +197,6 @@ def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
         tuple(_conditions(others, wanted.verdicts, snapshot)),
         tuple(_check_states(snapshot, wanted.check_state_updates)),
         tuple(Nominate(workload, clusters) for workload, clusters in wanted.nominations),
-        tuple(Deactivate(workload, why) for workload, why in wanted.give_ups),
     )
 
 
@@ -256,23 +258,33 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     labels = {LABEL_MANAGED_BY: MANAGED_BY, LABEL_PLACEMENT: wanted.name}
     spec = {"clusters": list(wanted.clusters)}
     draining = ",".join(f"{name}={format_time(since)}" for name, since in wanted.draining.items())
+    second = ",".join(f"{name}={keeper}" for name, keeper in wanted.second_names.items())
     if observed and is_same(observed, labels, wanted.owners, spec):
-        annotation = observed.meta.annotations.get(ANNOTATION_DRAINING)
-        same = annotation == draining if draining else not observed.applied_fields.draining
+        fields = observed.applied_fields
+        same = _has_annotation(observed, ANNOTATION_DRAINING, draining, applied=fields.draining)
+        same = same and _has_annotation(
+            observed, ANNOTATION_SECOND_NAMES, second, applied=fields.second_names
+        )
         same = same and wanted.moves in ("", observed.moves)
         if same and (wanted.is_recorded or observed.placement_in_use == wanted.placement):
             return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
-    if observed:  # what was decided on an old list must not come after what another leader has decided
-        body["metadata"]["resourceVersion"] = observed.meta.resource_version
+    # A decision made on an old list must not come after what another leader has decided.
+    body["metadata"]["resourceVersion"] = observed.meta.resource_version if observed else ABSENT
     annotations = {
         ANNOTATION_DRAINING: draining,
         ANNOTATION_MOVES: wanted.moves,
         ANNOTATION_PLACEMENT: wanted.placement,
+        ANNOTATION_SECOND_NAMES: second,
     }
     if given := {key: value for key, value in annotations.items() if value}:
         body["metadata"]["annotations"] = given
     return Apply(MULTIKUEUE_CONFIG, body, observed)
+
+
+def _has_annotation(observed: KueueObject, key: str, value: str, *, applied: bool) -> bool:
+    """Whether it has an annotation of ours with that value; "": whether we have applied none."""
+    return observed.meta.annotations.get(key) == value if value else not applied
 
 
 def _superfluous(snapshot: Snapshot, wanted: Plan) -> Iterable[Delete]:
@@ -346,7 +358,8 @@ def _conditions(
     for check in checks:
         verdict = verdicts.get(check.meta.name)
         if verdict and not _is_set(check, verdict):
-            yield SetCondition(check.meta.name, check.meta.uid, _condition(check, verdict, snapshot))
+            condition = _condition(check, verdict, snapshot)
+            yield SetCondition(check.meta.name, check.meta.resource_version, condition)
 
 
 def _is_set(check: Check, verdict: Verdict) -> bool:

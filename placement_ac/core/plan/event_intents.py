@@ -25,7 +25,6 @@ from placement_ac.core.api.constants import (
     CLUSTER_UNUSABLE,
     CLUSTERS_SELECTED,
     EXPIRES_SOON,
-    GAVE_UP,
     IMMEDIATE,
     MANUAL_CHANGE_REVERTED,
     NO_CLUSTER_FITS,
@@ -49,7 +48,7 @@ from placement_ac.core.inputs.state import (
     WantedCluster,
     WantedConfig,
 )
-from placement_ac.core.plan.diff import Action, Apply, Deactivate, Nominate
+from placement_ac.core.plan.diff import Action, Apply, Nominate
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import is_forced_out, maintenance_of
@@ -111,8 +110,6 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
         if isinstance(action, Nominate) and (new := set(action.clusters) - set(action.workload.nominated)):
             names = joined([name for name in action.clusters if name in new])
             yield PostableEvent(NOMINATED, f"nominated to {names}", lasts=False, about=action.workload)
-        elif isinstance(action, Deactivate):
-            yield PostableEvent(GAVE_UP, action.why, lasts=False, about=action.workload)
     for workload, problem in wanted.unfit:
         yield PostableEvent(NO_CLUSTER_FITS, problem, lasts=True, about=workload)
     for workload, problem in wanted.ignored:

@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, ClusterTaint, Workload
 from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster, Price, Prices, price_of
-from placement_ac.core.dispatch.profiles import RANKED, Profile, ProfileError, parse_profile
+from placement_ac.core.dispatch.profiles import Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts, job_needs
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
@@ -39,9 +39,9 @@ class JobFit:
     def __init__(self, snapshot: Snapshot, targets: TargetClusters) -> None:
         self._snapshot = snapshot
         self._profiles = {check.meta.name: profile_of(snapshot, check)[0] for check in snapshot.checks.ours}
-        self._default = default_profile(snapshot)[0]
+        self._default = parse_profile(snapshot.policy.dispatch_profile)
         policy, clusters = snapshot.policy, tuple(_clusters(snapshot, targets))
-        self._cycle = DispatchCycle(clusters, policy.plugins, policy.report_plugin_problem)
+        self._cycle = DispatchCycle(clusters, policy.report_rule_problem)
         self._tainted = any(cluster.taints for cluster in clusters)
         self._cluster_of = {entry.name: entry.cluster for entry in targets.to_list}
         self._needs = needs_of(snapshot)
@@ -78,12 +78,12 @@ class JobFit:
 
     def refusals(self, workload: Workload) -> tuple[Refusals, str]:
         """Return the clusters that do not fit the Workload, and why none fits ("": one does)."""
-        refusals = self._cycle.refusals(workload, self.profile(workload))
+        refusals = self._cycle.refusals(workload)
         return refusals, self._cycle.problem_of(refusals)
 
     def asks_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
-        return self._askable & self._cycle.asks_about(workload, self.profile(workload))
+        return self._askable & self._cycle.asks_about(workload)
 
     def askable(self, workload: Workload, names: Iterable[str]) -> frozenset[str]:
         """Return those MultiKueueClusters whose queues matter to a Workload that is nominated there."""
@@ -305,21 +305,13 @@ def _facts(
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:
     """Return the profile of a check, and what is wrong with its annotation; the default then counts."""
-    text = check.meta.annotations.get(ANNOTATION_DISPATCH_PROFILE, "").strip()
-    if not text:
-        return default_profile(snapshot)[0], ""
-    try:
-        return parse_profile(text, snapshot.policy.plugins), ""
-    except ProfileError as error:
-        return default_profile(snapshot)[0], f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
-
-
-def default_profile(snapshot: Snapshot) -> tuple[Profile, str]:
-    """Return the profile of the settings, and why it cannot be used; a controller does not start then."""
-    try:
-        return parse_profile(snapshot.policy.dispatch_profile, snapshot.policy.plugins), ""
-    except ProfileError as error:
-        return parse_profile(RANKED), str(error)
+    default, problem = parse_profile(snapshot.policy.dispatch_profile), ""
+    if text := check.meta.annotations.get(ANNOTATION_DISPATCH_PROFILE, "").strip():
+        try:
+            return parse_profile(text), ""
+        except ProfileError as error:
+            problem = f"correct the annotation {ANNOTATION_DISPATCH_PROFILE}: {error}"
+    return default, problem
 
 
 def profile_problems(snapshot: Snapshot) -> Mapping[str, str]:

@@ -48,8 +48,6 @@ class Nominations:
     """MultiKueueClusters from which jobs are withdrawn, and that are to be asked for the copies they hold."""
     lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
-    left_copies: frozenset[str] = frozenset()
-    """Uids of the Workloads that were withdrawn from a cluster that holds a copy of them."""
 
 
 def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nominations:
@@ -101,7 +99,6 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) ->
         taken_back.ask_for_copies,
         fit.turn.lasting(awaiting).union(lasting, taken_back.lasting),
         soonest((*waits, fit.turn.requeue_after, taken_back.requeue_after)),
-        frozenset(workload.meta.uid for step in taken_back.steps for workload in step.make_ready),
     )
 
 

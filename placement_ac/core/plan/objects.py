@@ -16,6 +16,7 @@ from placement_ac.core.inputs.state import Since, SinceKind, Snapshot, WantedClu
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.targets import TargetClusters
+from placement_ac.core.selection.aliases import recorded_names, seen_names
 from placement_ac.core.selection.capacity import order_names
 from placement_ac.core.selection.selection import name_problem, removable_clusters, soonest
 
@@ -44,8 +45,12 @@ class RetainedClusters:
 
 
 def owners_of(snapshot: Snapshot) -> dict[str, str]:
-    """Return the AdmissionChecks that use the config, uid → name: it lives as long as any of them."""
-    checks = (*snapshot.checks.ours, *snapshot.checks.multikueue, *snapshot.checks.former)
+    """Return the AdmissionChecks that use the config, uid → name: it lives as long as any of them.
+
+    If none does, those whose jobs still need it.
+    """
+    used_by = snapshot.checks
+    checks = (*used_by.ours, *used_by.multikueue, *used_by.former, *used_by.moved)
     return {check.meta.uid: check.meta.name for check in checks}
 
 
@@ -104,11 +109,16 @@ def _target_config(
     if len(names) > snapshot.hub.clusters_max and observed:
         # Kueue's limit has shrunk: nothing can be written before enough clusters can leave together.
         names = observed.listed
-    return _config(snapshot, names, owners, draining) if names else None
+    second = seen_names(snapshot, targets.selection.second_names)
+    return _config(snapshot, names, owners, draining, second) if names else None
 
 
 def _config(
-    snapshot: Snapshot, names: tuple[str, ...], owners: Mapping[str, str], draining: Mapping[str, datetime]
+    snapshot: Snapshot,
+    names: tuple[str, ...],
+    owners: Mapping[str, str],
+    draining: Mapping[str, datetime],
+    second: Mapping[str, str],
 ) -> WantedConfig:
     placement, several = snapshot.decisions.placement, len(snapshot.hub.namespaces) > 1
     in_use = f"{placement.namespace}/{placement.uid}" if placement and several else ""
@@ -116,7 +126,9 @@ def _config(
         in_use = snapshot.objects.config.placement_in_use
     observed, moves = snapshot.objects.config, snapshot.policy.moves is not None
     recorded = observed.moves if observed and moves else ""
-    return WantedConfig(snapshot.name, names, owners, draining, in_use, snapshot.choice.is_recorded, recorded)
+    return WantedConfig(
+        snapshot.name, names, owners, draining, in_use, snapshot.choice.is_recorded, recorded, second
+    )
 
 
 def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:
@@ -129,7 +141,7 @@ def unchanged_objects(snapshot: Snapshot) -> TargetObjects:
     owners = owners_of(snapshot)
     observed, config = snapshot.objects.config, None
     if observed and not is_taken(observed, snapshot.name, ""):
-        config = _config(snapshot, observed.listed, owners, observed.draining)
+        config = _config(snapshot, observed.listed, owners, observed.draining, recorded_names(snapshot))
     listed = config.clusters if config else ()
     ours = [
         _wanted(name, snapshot.hub.cluster_of(snapshot.name, name, obj), None, owners)

@@ -20,10 +20,10 @@ from placement_ac.core.api.constants import (
     PLACEMENT_NOT_FOUND,
 )
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.patience import patience_problem
 from placement_ac.core.capacity.planning import CapacityPlan, ListedClusters, no_check, plan_capacity
 from placement_ac.core.dispatch.ignored import ignored
 from placement_ac.core.draining.drain import DrainPlan
+from placement_ac.core.draining.left_behind import left_behind
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.conditions import (
@@ -42,13 +42,11 @@ from placement_ac.core.plan.event_intents import (
     maintenance_events,
     unusable_clusters,
 )
-from placement_ac.core.plan.giving_up import GiveUps, give_ups
 from placement_ac.core.plan.job_fit import JobFit, job_fit
 from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
-    owners_of,
     retained_clusters,
     target_objects,
     unchanged_objects,
@@ -79,9 +77,18 @@ def plan(snapshot: Snapshot, targets: TargetClusters | None = None) -> Plan:
     if snapshot.checks.ours:
         return _plan_checks(snapshot, targets or select_targets(snapshot))
     capacities = _capacity(snapshot).wanted
-    if owners_of(snapshot):  # Only Kueue's checks, or ours with unusable parameters, use it: nothing changes.
+    remaining = left_behind(snapshot)
+    # Only Kueue's checks, or ours with unusable parameters, use it, or jobs are still there: nothing changes.
+    if snapshot.checks.multikueue or snapshot.checks.former or remaining.stays:
         objects = unchanged_objects(snapshot)
-        return Plan(config=objects.config, clusters=objects.clusters, capacities=capacities)
+        return Plan(
+            config=objects.config,
+            clusters=objects.clusters,
+            capacities=capacities,
+            ask_for_copies=remaining.ask_for_copies,
+            lasting=remaining.lasting,
+            requeue_after=remaining.requeue_after,
+        )
     retained = retained_clusters(
         snapshot, TargetObjects()
     )  # No check uses it: everything of ours is deleted.
@@ -108,7 +115,6 @@ class _Jobs(NamedTuple):
     fit: JobFit | None
     nominations: Nominations
     moves: Moving
-    giving_up: GiveUps
     context: AnswerContext
     answers: WorkloadAnswers
 
@@ -134,11 +140,9 @@ def _jobs(
 ) -> _Jobs:
     fit = None if paused else job_fit(snapshot, targets)
     nominations = nominate(snapshot, targets, fit)
-    moves, giving_up = Moving(), GiveUps()
+    moves = Moving()
     if not paused:
         moves = moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects.planned))
-        unfit = {workload.meta.uid: why for workload, why in nominations.unfit}
-        giving_up = give_ups(snapshot, targets, unfit, nominations.left_copies)
     context = AnswerContext(
         verdict,
         objects.ready,
@@ -149,7 +153,7 @@ def _jobs(
         {move.workload.meta.uid: move.message for move in moves.plan.begun},
         refused_checks(snapshot),
     )
-    return _Jobs(fit, nominations, moves, giving_up, context, answer_workloads(snapshot, context))
+    return _Jobs(fit, nominations, moves, context, answer_workloads(snapshot, context))
 
 
 def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
@@ -162,7 +166,7 @@ def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
 def _whole_plan(
     snapshot: Snapshot, targets: TargetClusters, decided: _Objects, jobs: _Jobs, *, paused: bool
 ) -> Plan:
-    (objects, _, drain), (fit, nominations, moves, giving_up, context, answers) = decided, jobs
+    (objects, _, drain), (fit, nominations, moves, context, answers) = decided, jobs
     selection, mass_loss, provisioned = targets.selection, targets.mass_loss, targets.provisioned
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
@@ -172,9 +176,9 @@ def _whole_plan(
     probe_requests, next_probe = due_probes(snapshot)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves, giving_up),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves),
+        targets.identity,
     )
-    gone = giving_up.uids  # two writes on the same version would be in conflict
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
     drain_events = [event for step in drain.steps for event in step.events]
@@ -182,28 +186,25 @@ def _whole_plan(
         selected=selection.ranked,
         unusable=tuple([name for name in selection.left_out if not maintenance_of(snapshot, name)]),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={**{check.meta.name: context.verdict for check in snapshot.checks.ours}, **context.refused},
+        verdicts={**_verdicts(snapshot, targets, context.verdict), **context.refused},
         config=objects.config,
         clusters=objects.clusters,
         prepared=objects.prepared,
         to_provision=provisioned.clusters,
         retained=retained.names,
-        check_state_updates=tuple(one for one in answers.updates if one.workload.meta.uid not in gone),
+        check_state_updates=answers.updates,
         held=held_workloads(snapshot, context),
-        nominations=tuple(pair for pair in nominations.nominations if pair[0].meta.uid not in gone),
-        give_ups=giving_up.workloads,
+        nominations=nominations.nominations,
         moves=moves.plan.begun,
         moves_left=moves.plan.left,
         unfit=nominations.unfit,
-        ignored=tuple(_ignored(snapshot, targets, fit)),
+        ignored=tuple(_ignored(targets, fit)),
         refusals=nominations.refusals,
-        ask_for_copies=_once(
-            *(drain.ask_for_copies, nominations.ask_for_copies),
-            *(moves.plan.ask_for_copies, giving_up.ask_for_copies),
-        ),
+        ask_for_copies=_once(drain.ask_for_copies, nominations.ask_for_copies, moves.plan.ask_for_copies),
         capacities=capacity.wanted,
         ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
         probe_requests=probe_requests,
+        ask_for_identity=targets.identity.ask,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
             *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
@@ -214,6 +215,13 @@ def _whole_plan(
         lasting=frozenset().union(*[part.lasting for part in parts]),
         requeue_after=soonest((*waits, *[part.requeue_after for part in parts])),
     )
+
+
+def _verdicts(snapshot: Snapshot, targets: TargetClusters, verdict: Verdict) -> dict[str, Verdict]:
+    """Return the verdict on each check; none yet while the first clusters wait to be asked who they are."""
+    if targets.identity.waiting and not (targets.to_list or snapshot.objects.listed):
+        return {}
+    return {check.meta.name: verdict for check in snapshot.checks.ours}
 
 
 def _once(*names: Iterable[str]) -> tuple[str, ...]:
@@ -254,19 +262,13 @@ def _capacity(
     )
 
 
-def _ignored(
-    snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None
-) -> Iterator[tuple[Workload, str]]:
-    give_up = snapshot.policy.give_up
-    if fit is None and not give_up:
+def _ignored(targets: TargetClusters, fit: JobFit | None) -> Iterator[tuple[Workload, str]]:
+    if fit is None:
         return
     for workload in targets.workloads.undecided:
-        if not (workload.has_quota and workload.active) or (fit and fit.defers(workload)):
+        if not (workload.has_quota and workload.active) or fit.defers(workload):
             continue
-        problems = (
-            [*ignored(workload.job, give_up=give_up)] if fit else [patience_problem(workload.job, is_on=True)]
-        )
-        if text := "; ".join(filter(None, problems)):
+        if text := "; ".join(ignored(workload.job)):
             yield workload, text
 
 

@@ -64,7 +64,7 @@ def plan_scores(inputs: ScoreInputs, history: ScoreHistory, score_choices: Score
     until = inputs.now + timedelta(seconds=policy.valid, microseconds=999_999)
     status = {"scores": entries, "validUntil": format_time(until)}
     meta = scores.meta
-    write = SetStatus(PLACEMENT_SCORE, meta.name, meta.uid, status, meta.namespace)
+    write = SetStatus(PLACEMENT_SCORE, meta.name, meta.resource_version, status, meta.namespace)
     return ScorePlan(((write,),), values != published)
 
 

@@ -24,6 +24,7 @@ from placement_ac.core.decisions.source import Doubt, RankedCluster
 from placement_ac.core.inputs.state import NOTHING, Since, SinceKind, Snapshot
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+from placement_ac.core.selection.aliases import second_names, worker_groups
 from placement_ac.core.selection.probe_schedule import probe_objection
 
 _NO_CREDENTIALS: Final = Unusable("no credentials")
@@ -53,6 +54,10 @@ class Selection(NamedTuple):
     listable: tuple[ListableCluster, ...] = ()
     left_out: Mapping[str, str] = NOTHING
     """Cluster → why it is left out."""
+    second_names: Mapping[str, str] = NOTHING
+    """Those of them that are the same worker as another cluster → that one."""
+    groups: Mapping[str, str] = NOTHING
+    """Cluster → one of those that are the same worker; only of workers with several names."""
     unreadable: Mapping[str, str] = NOTHING
     """Decision object → why it, or an entry of it, cannot be read."""
     lasting: frozenset[Since] = frozenset()
@@ -92,10 +97,15 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
             listable.append(ListableCluster(cluster, listed[cluster], None, entry))
         else:
             left_out[cluster] = source.why
+    groups = worker_groups(snapshot, [*[entry.cluster for entry in decisions.clusters], *listed])
+    resting = [cluster for cluster in groups if maintenance_of(snapshot, cluster)]
+    second = second_names(snapshot, groups, listed, [entry.cluster for entry in listable], resting)
+    listable = [entry for entry in listable if entry.cluster not in second.keepers]
+    left_out |= second.why
     seconds = decisions.settle_seconds
     known = {entry.cluster for entry in listable} | left_out.keys()
     gone = [cluster for cluster in listed if cluster not in known] if seconds else []
-    missing = [cluster for cluster in gone if not _has_left(snapshot, cluster, listed[cluster])]
+    missing = [cluster for cluster in gone if not has_left(snapshot, cluster, listed[cluster])]
     staying = [
         ListableCluster(name, listed[name], None) for name in missing if _waits(snapshot, name, seconds)
     ]
@@ -109,9 +119,11 @@ def select(snapshot: Snapshot, listed: Mapping[str, str]) -> Selection:
         ranked=tuple([entry.cluster for entry in decisions.clusters]),
         listable=(*listable, *staying),
         left_out=left_out,
+        second_names=second.keepers,
+        groups=groups,
         unreadable=decisions.unreadable,
-        lasting=frozenset(waits),
-        requeue_after=soonest(seconds for seconds in left if seconds > 0),
+        lasting=second.lasting.union(waits),
+        requeue_after=soonest((second.requeue_after, *[seconds for seconds in left if seconds > 0])),
         remarks=(
             *(doubt.remark for doubt in decisions.doubts if doubt.remark and _has_lasted(snapshot, doubt)),
             *decisions.remarks,
@@ -203,7 +215,7 @@ def _waits(snapshot: Snapshot, cluster: str, seconds: float) -> bool:
     return bool(snapshot.decisions.malformed) or snapshot.age(_unsettled(cluster)) < seconds
 
 
-def _has_left(snapshot: Snapshot, cluster: str, name: str) -> bool:
+def has_left(snapshot: Snapshot, cluster: str, name: str) -> bool:
     """Whether a listed cluster drains or stands by: decisions that disagree do not bring it back."""
     config = snapshot.objects.config
     return (

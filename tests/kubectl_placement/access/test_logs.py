@@ -187,7 +187,7 @@ def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
         "kubectl_placement.hub.kinds",
         "placement_ac.config.settings",
         "placement_ac.core.api.schemas",
-        "placement_ac.core.dispatch.plugins",
+        "placement_ac.core.dispatch.guard",
     }
     code = f"""
 import sys

@@ -16,6 +16,7 @@ from tests.support import commands
 NOT_RUN = {
     "hub": "runs until it is stopped: tests/placement_ac/cli/test_commands.py runs and stops it",
     "ui": "runs until it is stopped: tests/kubectl_placement/cli/test_ui.py runs and stops it",
+    "check": "it reads the settings file of a Pod: tests/install/test_check.py runs it there",
     "exec": "its last words are the command's: tests/kubectl_placement/access/test_handover.py runs it",
 }
 ON_NO_HUB = ("demo", "completion")

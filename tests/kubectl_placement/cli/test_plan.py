@@ -11,6 +11,7 @@ import pytest
 import yaml
 from click.testing import Result
 
+from kubectl_placement.cli.plan import NOT_VALIDATED
 from placement_ac.core.api.constants import TAINT_UNREACHABLE
 from tests.support import commands
 from tests.support.builders import Raw, workload
@@ -29,19 +30,22 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+NOTE = f"{NOT_VALIDATED}\n"
+
+
 def plan(*words: str, stdin: str | None = None) -> Result:
     return commands.run("plan", *words, input=stdin)
 
 
 def test_nothing_changes(dump: str) -> None:
     done = plan("-f", STORY_2, "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, NOTE)
     assert done.stdout.splitlines()[0] == "Nothing changes."
 
 
 def test_something_changes_as_people_read_it(dump: str) -> None:
     done = plan("-f", STORY_3, "--from-dump", dump)
-    assert (done.exit_code, done.stderr) == (1, "")
+    assert (done.exit_code, done.stderr) == (1, NOTE)
     output = done.stdout.splitlines()
     assert output[:7] == [
         f"Placement kueue-system/{DEMO2}: Kueue's list: cluster3",
@@ -166,7 +170,7 @@ def test_yaml_says_what_json_says(dump: str) -> None:
 def test_an_object_whose_name_is_generated_is_named(dump: str) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "train-"}}
     done = plan("-f", "-", "--from-dump", dump, stdin=yaml.safe_dump(pod))
-    expected = "ignored: Pod train-…: its name is generated when it is created\n"
+    expected = "ignored: Pod train-…: its name is generated when it is created\n" + NOTE
     assert (done.exit_code, done.stderr) == (0, expected)
 
 
@@ -174,7 +178,7 @@ def test_other_manifests_are_named(dump: str) -> None:
     done = plan("-f", str(SAMPLES / "multikueue-setup-demo2.yaml"), "--from-dump", dump)
     assert (done.exit_code, done.stderr) == (
         0,
-        "ignored: ResourceFlavor default-flavor-demo2: plan does not consider this kind\n",
+        "ignored: ResourceFlavor default-flavor-demo2: plan does not consider this kind\n" + NOTE,
     )
 
 

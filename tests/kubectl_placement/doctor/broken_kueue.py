@@ -476,23 +476,22 @@ KUEUES: Final = (
                 put(CHECK, "metadata", "annotations", {ANNOTATION_DISPATCH_PROFILE: profile}),
             ),
             "dispatch-profiles",
-            level,
+            FAIL,
             f"the profile of AdmissionCheck placement-demo1: {problem}",
             "kubectl annotate --overwrite admissioncheck placement-demo1 "
             "placement-ac.open-cluster-management.io/dispatch-profile=ranked",
             runs=True,
         )
-        for profile, level, problem in (
-            ("headroom=0", FAIL, "'headroom=0' gives no score a weight"),
-            ("rankd", FAIL, "'rankd' gives no score a weight; did you mean ranked?"),
+        for profile, problem in (
+            ("Spread=0", "'Spread=0' gives no score a weight"),
             (
-                "Spred=1",
-                WARN,
+                "rankd",
                 (
-                    f"there is no score 'Spred': there are {', '.join(SCORES)}; a plugin of that name must "
-                    "be installed with the controller; did you mean Spread?"
+                    "'rankd' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…; "
+                    "did you mean ranked?"
                 ),
             ),
+            ("Spred=1", f"there is no score 'Spred': there are {', '.join(SCORES)}; did you mean Spread?"),
         )
     ),
     Break(

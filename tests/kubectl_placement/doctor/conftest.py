@@ -8,19 +8,18 @@ import pytest
 
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
-from tests.kubectl_placement.doctor.worker_pair import CLUSTER, EXTRA, JOBSETS, SAMPLES, TEAM, TOKEN, Pair
+from tests.kubectl_placement.doctor.worker_pair import CLUSTER, EXTRA, SAMPLES, TEAM, TOKEN, Pair
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
-from tests.support.crds import topology_crd
+from tests.support.crds import strict_crds
 from tests.support.driver import NS, Driver
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 
 @pytest.fixture(scope="module")
 def pair(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("pair")
-    crds = [*published_crds(), topology_crd(), JOBSETS]
+    crds = strict_crds()
     with ExitStack() as opened:
         hub, worker = (opened.enter_context(maker(crds=crds)) for maker in (a_hub, Hub))
         there = Pair(opened.enter_context(Driver(hub)), opened.enter_context(Driver(worker)), folder)

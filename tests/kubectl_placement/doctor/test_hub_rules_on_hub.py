@@ -34,12 +34,12 @@ from tests.support import commands, healthy
 from tests.support.accounts import kubeconfig_of
 from tests.support.builders import KUBECONFIG
 from tests.support.commands import READ_GROUPS, listing, on_hub, reader, write_list
+from tests.support.crds import strict_crds
 from tests.support.driver import Driver, owner_reference
 from tests.support.healthy import Key, Object
 from tests.support.hub_client import Client as HubClient
 from tests.support.real_hub import HubMaker
 from tests.support.rights import ACCOUNTS, BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
-from tests.support.shared import published_crds
 
 KINDS = {(kind.group, kind.kind): kind for kind in ALL_KINDS}
 FIXED = [broken for broken in BREAKS if broken.runs]
@@ -138,7 +138,7 @@ def fresh() -> Objects:
 @pytest.fixture(scope="module")
 def bench(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("doctor")
-    with a_hub(crds=published_crds()) as hub, Driver(hub) as admin:
+    with a_hub(crds=strict_crds()) as hub, Driver(hub) as admin:
         yield Bench(hub, admin, folder / "kubeconfig")
 
 

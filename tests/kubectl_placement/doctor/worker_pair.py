@@ -12,7 +12,7 @@ from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_lab.standins import manifests
 from tests.support import commands, kueue
 from tests.support.admin import Admin, login_to
-from tests.support.crds import plain_crd
+from tests.support.crds import bundled_crd
 from tests.support.driver import CORE, NS, Driver, Object
 
 CLUSTER = "cluster2"
@@ -27,7 +27,7 @@ SECRET = f"{CORE}/namespaces/{NS}/secrets/multikueue-{CLUSTER}"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NS}/deployments/{kueue.MANAGER}"
 TOPOLOGY = f"{KUEUE}/topologies/topology-tas"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-JOBSETS = plain_crd("jobset.x-k8s.io", "JobSet", "v1alpha2")
+JOBSETS = bundled_crd("jobsets.jobset.x-k8s.io")
 EXTRA = {
     "apiVersion": "kueue.x-k8s.io/v1beta2",
     "kind": "LocalQueue",

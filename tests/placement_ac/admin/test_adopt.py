@@ -18,11 +18,11 @@ from placement_ac.core.api.constants import (
 from placement_lab.hub import Hub
 from tests.support import commands
 from tests.support.builders import authority, encoded, jwt
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS, crd
 from tests.support.hub_line import run_and_take_hub_line
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 RBAC = {"apiGroup": "authentication.open-cluster-management.io", "kind": "ManagedServiceAccount"}
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -243,7 +243,7 @@ def test_a_hub_that_does_not_answer_or_is_not_there(hub: Hub, adopt: Adopt, tmp_
 
 
 def test_a_hub_without_ocms_accounts_has_its_lists_handed_over(a_hub: HubMaker, tmp_path: Path) -> None:
-    crds = [crd for crd in published_crds() if crd["spec"]["names"]["kind"] != ACCOUNT.kind]
+    crds = [crd for crd in strict_crds() if crd["spec"]["names"]["kind"] != ACCOUNT.kind]
     with a_hub(crds=crds) as bare, Driver(bare) as driver:
         if driver.get(f"/apis/{ACCOUNT.group}"):
             pytest.skip("the embedded hub brings the kind along")

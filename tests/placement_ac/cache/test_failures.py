@@ -54,7 +54,7 @@ def test_finished_workloads_count(put: bool) -> None:
 
 def test_it_costs_nothing_unless_it_is_set() -> None:
     state = fleet(policy=replace(POLICY, avoid_after_failure=0.0))
-    assert state == replace(FleetState(), labels=state.labels)
+    assert state == replace(FleetState(), labels=state.labels, managed=state.managed)
 
 
 @pytest.mark.parametrize(("minutes", "wanted"), [(9, ["a"]), (10, []), (19, []), (21, ["a"])])

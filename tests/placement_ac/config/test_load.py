@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.cli.run import shown
-from placement_ac.config.load import flag_name, load
+from placement_ac.config.load import PREFIX, REMOVED, flag_name, load
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import BadSettings
 from tests.support import commands
@@ -93,6 +93,22 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
     assert str(refused.value) == f"{path}: {problem}"
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+@pytest.mark.parametrize("name", REMOVED)
+def test_a_setting_that_was_removed_is_refused_with_what_to_do(path: Path, name: str, command: str) -> None:
+    assert name not in Settings.model_fields
+    flag, variable = flag_name(name), f"{PREFIX}{name.upper()}"
+    path.write_text(f"{flag}: x\n", "utf-8")
+    for where, run in (
+        (f"--{flag}", commands.run(command, f"--{flag}=x")),
+        (f"--{flag}", commands.run(command, f"--{flag}")),
+        (variable, commands.run(command, env={variable: "x"})),
+        (f"{path}:1: {flag}", commands.run(command, f"--config={path}")),
+    ):
+        problem = f"{where}: there is no such setting any more; {REMOVED[name]}"
+        assert (run.exit_code, problem in " ".join(run.output.split())) == (2, True), run.output
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -160,12 +176,6 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
             id="an impossible part",
         ),
         pytest.param(
-            "log-level: [info, loud]",
-            "log-level: 'info,loud' is not possible: 'loud' is no level; "
-            "known are debug, info, warning, error",
-            id="an impossible level",
-        ),
-        pytest.param(
             "cluster-proxy: https://me:secret@proxy",
             "cluster-proxy: 'https://…@proxy' is not possible: it is the URL of a server, https://…",
             id="a password",
@@ -220,7 +230,7 @@ def test_a_flag_counts_before_the_environment_before_the_file(path: Path) -> Non
         "context": ("flag", "flag"),
         "kueue_namespace": ("environment", "environment PLACEMENT_AC_KUEUE_NAMESPACE"),
         "credentials_account": ("file", f"file {path}"),
-        "log_level": (("info",), "default"),
+        "log_level": ("info", "default"),
         "config": (path, "environment PLACEMENT_AC_CONFIG"),
     }
 

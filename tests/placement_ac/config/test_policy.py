@@ -1,9 +1,13 @@
-"""The rights on workers that follow from the settings."""
+"""The inputs of the core that follow from the settings: above all the rights on workers."""
+
+import io
+from contextlib import redirect_stderr
 
 from placement_ac.config.policy import placement_policy, worker_policy_rules, worker_requirements
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.inputs.rights import ASSUMED, DISPATCHER, RunningKueue
+from placement_ac.observability import logs
 
 KUEUE = RunningKueue(ASSUMED)
 
@@ -34,3 +38,15 @@ def test_integrations_bring_the_right_to_read_one_configmap_and_are_no_object_of
     assert worker_policy_rules(looks.model_copy(update={"dispatcher": False}), KUEUE) == worker_policy_rules(
         Settings(), KUEUE
     )
+
+
+def test_of_each_filter_and_score_the_first_problem_is_logged() -> None:
+    output = io.StringIO()
+    with redirect_stderr(output):
+        logs.configure("text", "info")
+    report = placement_policy(Settings()).report_rule_problem
+    for rule in ("Cost", "Cost", "Capacity"):
+        report(rule, "ZeroDivisionError at cost.py:5")
+    logs.configure("text", "error")
+    lines = [line for line in output.getvalue().splitlines() if "a filter or score" in line]
+    assert [("Cost" in line, "cost.py:5" in line) for line in lines] == [(True, True), (False, True)]

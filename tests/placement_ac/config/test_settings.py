@@ -54,7 +54,7 @@ def test_where_a_setting_comes_from(flags: Any, environment: Any, expected: Any)
 
 def test_the_environment_is_the_processes_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLACEMENT_AC_LOG_LEVEL", "debug")
-    assert load({}).settings.log_level == ("debug",)
+    assert load({}).settings.log_level == "debug"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_environment_is_the_processes_unless_given(monkeypatch: pytest.Monke
             {"log_level": "loud"},
             {"PLACEMENT_AC_LOG_FORMAT": "xml"},
             "PLACEMENT_AC_LOG_FORMAT: 'xml' is not possible: Input should be 'text' or 'json'; "
-            "log-level: 'loud' is not possible: 'loud' is no level; known are debug, info, warning, error",
+            "log-level: 'loud' is not possible: Input should be 'debug', 'info', 'warning' or 'error'",
             id="two at once",
         ),
     ],

@@ -4,7 +4,6 @@ Hubs with the CRDs of today refuse some of it; older ones did not, so the schema
 """
 
 import base64
-import copy
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,9 +13,9 @@ import pytest
 from placement_ac.observability import logs
 from placement_lab.hub import Hub
 from tests.support.builders import kubeconfig
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, OCM, PROFILES, Controllers, Driver, Object, eventually
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 
 GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 OPEN = ("placementdecisions.cluster.open-cluster-management.io", "clusterprofiles.multicluster.x-k8s.io")
@@ -32,7 +31,7 @@ def _open_status(crd: Object) -> Object:
 
 @pytest.fixture
 def hub(a_hub: HubMaker) -> Iterator[Hub]:
-    with a_hub(crds=[_open_status(crd) for crd in copy.deepcopy(published_crds())]) as hub:
+    with a_hub(crds=[_open_status(crd) for crd in strict_crds()]) as hub:
         yield hub
 
 

@@ -58,7 +58,7 @@ def test_a_flip_is_followed_by_one_write(admin: Driver, controllers: Controllers
             "the sum of c1 and c2",
             "no cluster is listed",
         ]
-        assert (questions(bare.stage), status(admin, "theirs")) == (0, {})
+        assert (questions(bare.stage), status(admin, "theirs")) == (3, {}), "once each, for their identity"
 
 
 def test_quota_that_changes_on_a_worker_is_followed(

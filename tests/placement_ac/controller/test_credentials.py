@@ -12,12 +12,12 @@ from placement_ac.kube.login import Login
 from placement_ac.observability import logs
 from placement_lab.standins.manifests import load
 from tests.support.admin import Admin, login_to
+from tests.support.crds import strict_crds
 from tests.support.credentials import ACCOUNTS, MANAGED, NAME, PERMISSIONS, Stage, open_stage, tokens_in
 from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.hub_client import CRDS
 from tests.support.jobs import soon
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 from tests.support.stage import shorten
 
 Play = Callable[..., Stage]
@@ -330,7 +330,7 @@ def _old_only(crds: list[Object]) -> list[Object]:
 
 
 def test_a_hub_with_the_old_version_of_accounts_alone(a_hub: HubMaker, tmp_path: Path) -> None:
-    with a_hub(crds=_old_only(published_crds())) as hub, Driver(hub) as admin:
+    with a_hub(crds=_old_only(strict_crds())) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with (
@@ -345,7 +345,7 @@ def test_a_hub_with_the_old_version_of_accounts_alone(a_hub: HubMaker, tmp_path:
 
 
 def test_a_hub_without_accounts_says_so(a_hub: HubMaker, tmp_path: Path) -> None:
-    crds = [crd for crd in published_crds() if "managedserviceaccounts" not in crd["metadata"]["name"]]
+    crds = [crd for crd in strict_crds() if "managedserviceaccounts" not in crd["metadata"]["name"]]
     with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -363,8 +363,8 @@ def test_addons_that_are_installed_later_are_noticed(
 ) -> None:
     """Twice a minute; here every 0.3 s."""
     shorten(monkeypatch, REDISCOVERY_SECONDS=0.3)
-    is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in published_crds()}
-    crds = [crd for crd in published_crds() if not is_later[crd["metadata"]["name"]]]
+    is_later = {crd["metadata"]["name"]: "managedserviceaccounts" in str(crd) for crd in strict_crds()}
+    crds = [crd for crd in strict_crds() if not is_later[crd["metadata"]["name"]]]
     with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace(NS)
         admin.namespace("a")
@@ -375,7 +375,7 @@ def test_addons_that_are_installed_later_are_noticed(
         with Controllers(tmp_path / "kubeconfig") as controllers:
             controllers.start(credentials_provision="managed-serviceaccount")
             soon(lambda: "install OCM's addons" in admin.active("p").get("message", ""))
-            for crd in published_crds():
+            for crd in strict_crds():
                 if is_later[crd["metadata"]["name"]]:
                     admin.ask("POST", CRDS, crd)
             soon(lambda: "there is no ManagedCluster a" in admin.active("p")["message"])

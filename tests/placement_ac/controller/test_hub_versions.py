@@ -1,6 +1,5 @@
 """Hubs of different ages: Kueue's API in every version, CRDs that come later, other namespaces."""
 
-import copy
 import itertools
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,9 @@ import pytest
 
 from placement_ac.observability import logs
 from placement_lab.hub import Hub, RecordedRequest
+from tests.support.crds import strict_crds, with_kueue_in
 from tests.support.driver import KUBECONFIG, Controllers, Driver, Object, eventually, owner_reference
 from tests.support.real_hub import HubMaker
-from tests.support.shared import published_crds
 from tests.support.stage import shorten
 
 KUEUE_GROUP = "/apis/kueue.x-k8s.io"
@@ -21,19 +20,13 @@ MULTIKUEUE = ("multikueueconfigs.kueue.x-k8s.io", "multikueueclusters.kueue.x-k8
 
 
 def kueue_of(version: str) -> list[Object]:
-    """The published CRDs as if Kueue served that version alone (v1alpha1: MultiKueue only, as it was)."""
-    return [_only(crd, version) for crd in copy.deepcopy(published_crds())]
-
-
-def _only(crd: Object, version: str) -> Object:
-    if crd["spec"]["group"] != "kueue.x-k8s.io":
-        return crd
+    """CRDs as if Kueue served that version alone (v1alpha1: MultiKueue only, as it was)."""
     old = version == "v1alpha1"
-    keep = [v for v in crd["spec"]["versions"] if v["name"] == ("v1beta1" if old else version)]
-    if old and crd["metadata"]["name"] in MULTIKUEUE:
-        keep[0]["name"] = "v1alpha1"
-    crd["spec"]["versions"] = [v | {"storage": True, "served": True} for v in keep]
-    return crd
+    crds = with_kueue_in(strict_crds(), "v1beta1" if old else version)
+    for crd in crds:
+        if old and crd["metadata"]["name"] in MULTIKUEUE:
+            crd["spec"]["versions"][0]["name"] = "v1alpha1"
+    return crds
 
 
 def _set_cap(crds: list[Object], most: int) -> list[Object]:
@@ -108,7 +101,7 @@ def test_the_cap_is_the_one_of_the_served_schema(a_hub: HubMaker, tmp_path: Path
 def test_crds_that_are_not_installed_yet_are_waited_for(
     a_hub: HubMaker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    crds = published_crds()
+    crds = strict_crds()
     with a_hub(crds=[]) as hub, Driver(hub) as admin:
         admin.namespace("kueue-system")
         hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -183,7 +176,7 @@ def until_served(hub: Hub, path: str) -> float:
 
 def test_a_hub_without_cluster_profiles_and_scores_will_do(a_hub: HubMaker, tmp_path: Path) -> None:
     optional = ("clusterprofiles", "addonplacementscores")
-    crds = [crd for crd in published_crds() if not crd["metadata"]["name"].startswith(optional)]
+    crds = [crd for crd in strict_crds() if not crd["metadata"]["name"].startswith(optional)]
     with a_hub(crds=crds) as hub, Driver(hub) as admin:
         admin.namespace("kueue-system")
         admin.check("p")

@@ -46,6 +46,21 @@ def test_the_loss_of_all_clusters_is_held_unless_the_placement_was_changed(play:
     assert stage.admin.reason("p") == "NoClusterSelected"
 
 
+def test_clusters_that_have_left_come_back_when_more_are_lost(play: Play) -> None:
+    stage = play(*"abcdef")
+    stage.select(*"abcdef")
+    stage.controllers.start(mass_loss_grace=300, cluster_retention=3600)
+    stage.until_listed(*"abcdef")
+    for left in ("bcdef", "cdef", "def"):
+        stage.select(*left)
+        stage.until_listed(*left)
+    stage.select(*"ef")
+    soon(stage.listed, [*"abcdef"])
+    soon(lambda: held_for(stage), "5 min")
+    stage.select(*"def")
+    soon(stage.listed, [*"def"])
+
+
 # -- damping
 
 

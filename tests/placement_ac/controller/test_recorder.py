@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from placement_ac.controller.event_queue import QUEUED
-from placement_ac.controller.recorder import AT_ONCE, PER_SECOND, REPEAT_SECONDS, Recorder, RepeatWindow
+from placement_ac.controller.recorder import AT_ONCE, PER_SECOND, REPEAT_SECONDS, Recorder
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import ADMISSION_CHECK, WORKLOAD
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
@@ -34,7 +34,6 @@ class Rig:
 
     client: Client
     now: datetime = datetime(2026, 8, 1, 12, tzinfo=UTC)
-    count_seconds: float = 0.0
     per_second: float = 10_000.0
 
     def __post_init__(self) -> None:
@@ -46,7 +45,6 @@ class Rig:
             self.client,
             RESOURCES,
             lambda: self.now,
-            count_seconds=self.count_seconds,
             per_second=self.per_second,
         )
 
@@ -105,38 +103,6 @@ async def test_an_event_has_its_source_reason_and_object(admin: Driver, rig: Rig
         "resourceVersion": JOB.meta.resource_version,
     }
     assert (on_job["type"], on_job["reason"]) == ("Warning", "SentBack")
-
-
-async def test_a_repeated_event_is_counted_and_posted_now_and_then(hub: Hub, admin: Driver, rig: Rig) -> None:
-    rig.count_seconds = 1.0
-    rig.restart()
-    for second in range(5):
-        rig.now += timedelta(seconds=1)
-        await rig.post(ADDED, *[PostableEvent("ClusterAdded", "once", lasts=False)] * (second == 2))
-    assert counts(admin) == [("1 cluster more", 1, "12:00:01"), ("once", 1, "12:00:03")]
-    before = len(hub.journal)
-    await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (5, "12:00:05"))
-    assert [(r.method, r.status) for r in hub.journal[before:] if r.method != "GET"] == [("PATCH", 200)]
-    rig.now += timedelta(seconds=1)
-    await rig.post(ADDED)
-    await asyncio.sleep(1.2)
-    assert counts(admin)[0][1:] == (5, "12:00:05"), "from now on it takes longer"
-    await asyncio.to_thread(eventually, lambda: counts(admin)[0][1:], (6, "12:00:06"))
-    await rig.events.close()
-
-
-@pytest.mark.parametrize(
-    ("before", "seconds"),
-    [
-        pytest.param(RepeatWindow(), 10.0, id="for the first time"),
-        pytest.param(RepeatWindow(100.0, 10.0), 20.0, id="as soon as it may"),
-        pytest.param(RepeatWindow(95.0, 10.0), 20.0, id="a little later"),
-        pytest.param(RepeatWindow(90.0, 10.0), 10.0, id="after a pause"),
-        pytest.param(RepeatWindow(100.0, 200.0), 300.0, id="no longer than this"),
-    ],
-)
-def test_a_repeated_event_is_posted_more_and_more_seldom(before: RepeatWindow, seconds: float) -> None:
-    assert before.after(100.0, 10.0) == RepeatWindow(100.0 + seconds, seconds)
 
 
 async def test_a_change_that_happens_again_is_counted_up_also_after_a_restart(
@@ -202,32 +168,30 @@ async def test_a_name_that_is_as_long_as_can_be_has_room_for_an_event(admin: Dri
 # -- nobody waits, and nothing is in the way
 
 
-async def test_a_burst_is_queued_at_once_and_what_is_too_much_is_left_out(
+async def test_a_burst_is_queued_at_once_and_the_oldest_are_dropped(
     hub: Hub, admin: Driver, rig: Rig
 ) -> None:
     many = [
         PostableEvent("SentBack", f"number {number}", lasts=False, about=JOB) for number in range(2 * QUEUED)
     ]
-    rig.events.post(many, [])
-    rig.events.post([HELD], [CHECK])
+    rig.events.post([HELD, *many], [CHECK])
     assert [r.path for r in hub.journal if r.path.endswith("/events")] == []
     await rig.sent()
-    await rig.post(HELD)  # an event that was left out does not count as posted
-    assert [message for message, *_ in counts(admin, "Workload")] == [post.message for post in many[:QUEUED]]
+    assert counts(admin) == []
+    await rig.post(HELD)  # an event that was dropped does not count as posted
+    assert [message for message, *_ in counts(admin, "Workload")] == [post.message for post in many[QUEUED:]]
     assert counts(admin) == [("held", 1, "12:00:00")]
 
 
-async def test_many_go_out_at_a_pace_and_warnings_first(admin: Driver, rig: Rig) -> None:
+async def test_many_go_out_at_a_pace(admin: Driver, rig: Rig) -> None:
     rig.per_second = 4.0
     rig.restart()
-    news = [PostableEvent("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 2)]
-    warning = PostableEvent("WorkloadsSentBack", "warning", lasts=False)
-    rig.events.post([*news, warning], [CHECK])
+    news = [PostableEvent("ClusterAdded", f"news {number}", lasts=False) for number in range(AT_ONCE + 3)]
+    rig.events.post(news, [CHECK])
     began = asyncio.get_running_loop().time()
     await rig.sent()
     assert asyncio.get_running_loop().time() - began > 0.5, "three of them wait"
-    first, *others = sorted(admin.events(), key=lambda event: int(event["metadata"]["resourceVersion"]))
-    assert (first["message"], len(others)) == ("warning", AT_ONCE + 2)
+    assert len(counts(admin)) == AT_ONCE + 3
 
 
 @pytest.mark.parametrize(

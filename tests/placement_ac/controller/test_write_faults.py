@@ -107,7 +107,7 @@ def test_nothing_is_decided_before_every_kind_has_been_listed(
         for r in asked[:first_write]
         if r.method == "GET" and r.status == 200 and r.user_agent == "placement-ac" and "limit" in r.query
     }
-    assert listed == LISTED
+    assert listed - {"capacityproviders"} == LISTED  # that one only where the hub serves it
 
 
 def test_an_idle_controller_is_quiet(hub: Hub, running: Driver) -> None:

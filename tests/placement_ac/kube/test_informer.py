@@ -21,8 +21,8 @@ from placement_ac.kube.login import Login
 from placement_ac.observability.health import Health
 from placement_lab.hub import Hub
 from tests.support.builders import NOW, PROVISIONING, authority, check, decision, encoded
+from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, Driver
-from tests.support.shared import published_crds
 
 RESOURCE = WORKLOAD.at("v1beta2")
 PATH = RESOURCE.path()
@@ -398,7 +398,7 @@ async def test_a_hub_that_was_restored_begins_its_history_anew(
     monkeypatch.setattr("placement_ac.kube.client.WATCH_SECONDS", 1)
     monkeypatch.setattr("placement_ac.kube.informer.RELIST_SECONDS", 0.5)
 
-    first = Hub(crds=published_crds()).start()
+    first = Hub(crds=strict_crds()).start()
     port = first.port
     config = first.kubeconfig()
     config["clusters"][0]["cluster"] = {"server": first.url}
@@ -411,7 +411,7 @@ async def test_a_hub_that_was_restored_begins_its_history_anew(
     async with following(tmp_path / "kubeconfig") as rig:
         await until(lambda: rig.holds("before"))
         first.stop()
-        with Hub(port=port, token=first.token, crds=published_crds()) as second, Driver(second) as admin:
+        with Hub(port=port, token=first.token, crds=strict_crds()) as second, Driver(second) as admin:
             admin.namespace(NS)
             Workloads(admin).make("after", "q")
             await until(lambda: rig.holds("after") and rig.lacks("before") and rig.world.has_synced)

@@ -16,6 +16,7 @@ def status(**details: Any) -> dict[str, Any]:
     ("body_text", "kind"),
     [
         pytest.param(status(causes=[{"field": "metadata.uid"}]), Conflict, id="another object by now"),
+        pytest.param(status(causes=[{"field": "metadata.resourceVersion"}]), Conflict, id="exists by now"),
         pytest.param(status(causes=[{"field": "spec.clusters"}]), Refused, id="a field"),
         pytest.param(status(causes=[None]), Refused, id="no cause"),
         pytest.param(status(causes="?"), Refused, id="no causes"),

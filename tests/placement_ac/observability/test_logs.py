@@ -4,14 +4,12 @@ import ast
 import asyncio
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
 
-from placement_ac.config.log_levels import modules, parse_log_levels
 from placement_ac.controller.handlers import silence_kopf
 from placement_ac.controller.session import run_task
 from placement_ac.kube.workqueue import Workqueue
@@ -62,69 +60,6 @@ def test_an_exception_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) ->
     except ValueError:
         structlog.get_logger("test").exception("failed")
     assert "ValueError: invalid literal" in json.loads(capsys.readouterr().err)["exception"]
-
-
-# -- a level for each module
-
-
-@pytest.mark.parametrize(
-    ("levels", "logged"),
-    [
-        pytest.param([], "controller.writer.info other.info", id="no levels"),
-        pytest.param(["warning"], "", id="one for all"),
-        pytest.param(["warning", "controller.writer=info"], "controller.writer.info", id="one module more"),
-        pytest.param(["controller.writer=warning"], "other.info", id="one module less"),
-        pytest.param(["error", "workers=debug"], "workers.copies.debug", id="all in a package"),
-        pytest.param(
-            ["workers=error", "workers.copies=debug"],
-            "controller.writer.info other.info workers.copies.debug",
-            id="one in it",
-        ),
-    ],
-)
-def test_a_level_for_each_module(capsys: pytest.CaptureFixture[str], levels: list[str], logged: str) -> None:
-    logs.configure("json", *levels)
-    structlog.get_logger("placement_ac.controller.writer").info("controller.writer.info")
-    structlog.get_logger("other").info("other.info")
-    structlog.get_logger("placement_ac.workers.copies").debug("workers.copies.debug")
-    assert " ".join(json.loads(line)["event"] for line in capsys.readouterr().err.splitlines()) == logged
-
-
-@pytest.mark.parametrize(
-    ("levels", "why"),
-    [
-        pytest.param(["loud"], "'loud' is no level; known are debug, info, warning, error", id="no level"),
-        pytest.param(
-            ["controller.writer="],
-            "'' is no level; known are debug, info, warning, error",
-            id="an empty level",
-        ),
-        pytest.param(
-            ["controller.reconcil=info"],
-            "there is no module 'controller.reconcil'; did you mean controller.reconcile?",
-            id="nearly",
-        ),
-        pytest.param(
-            ["=info"],
-            f"there is no module ''; known are {', '.join(name for name in modules() if '.' not in name)}",
-            id="no module",
-        ),
-        pytest.param(["info", "debug"], "the level of all modules is given twice", id="two for all"),
-        pytest.param(
-            ["controller.writer=info", "controller.writer=debug"],
-            "controller.writer is given twice",
-            id="two for a module",
-        ),
-    ],
-)
-def test_impossible_levels(levels: list[str], why: str) -> None:
-    with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
-        parse_log_levels(levels)
-
-
-def test_the_modules_are_those_of_the_files() -> None:
-    assert {"controller.reconcile", "kube", "cli", "cli.run", "core.plan.plan"} < set(modules())
-    assert not {"", "__init__", "__main__", "cli.__init__"} & set(modules())
 
 
 # -- what is said

@@ -108,7 +108,7 @@ def test_an_error_in_the_file_names_its_field(tmp_path: Path, content: object, e
     path = write(tmp_path / "p.json", content)
     with pytest.raises(BadSettings) as error:
         AccessProviders.load(path)
-    assert str(error.value).startswith(f"{path}: {expected_text}")
+    assert str(error.value).startswith(f"access-providers: {path}: {expected_text}")
     assert TOKEN not in str(error.value)
 
 

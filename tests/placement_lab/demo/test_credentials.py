@@ -1,7 +1,6 @@
 """`placement-ac demo --credentials made`: the three stories with provisioned credentials."""
 
 import base64
-import functools
 import io
 import json
 import shutil
@@ -37,7 +36,6 @@ from tests.placement_lab.demo.test_demo import (
     sources,
     untimed,
 )
-from tests.support.shared import published_crds
 
 pytestmark = pytest.mark.long
 
@@ -353,12 +351,3 @@ def test_the_demo_ends_all_its_threads() -> None:
     before = set(threading.enumerate())
     assert played("--story", "1", "-o", "json").exit_code == 0
     assert [thread.name for thread in threading.enumerate() if thread not in before] == []
-
-
-def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_lab.demo.environment.Hub", published)
-    monkeypatch.setattr("placement_lab.standins.fleet.Hub", published)
-    run = played("--story", "2", "-o", "json")
-    assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)

@@ -28,10 +28,8 @@ from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import UNSAFE
 from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import JobStatus
-from placement_lab.hub import Hub
 from placement_lab.standins.fleet import JobCounts
 from tests.support.driver import eventually
-from tests.support.shared import published_crds
 
 LONG = pytest.mark.long
 STORIES = Path(__file__).resolve().parents[3] / "docs" / "stories.md"
@@ -439,24 +437,3 @@ def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
     assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
     # A closed loop does not wait for its executor's threads.
     eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
-
-
-@LONG
-def test_the_demo_succeeds_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hub's built-in schemas are short; the demo's writes are valid by the published ones as well."""
-    published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_lab.demo.environment.Hub", published)
-    monkeypatch.setattr("placement_lab.standins.fleet.Hub", published)
-    run = CliRunner().invoke(command, ["-o", "json", "--removal-policy", "Immediate"])
-    assert run.exit_code == 0, run.output
-    assert [doc["ok"] for doc in documents(run.stdout)] == [True] * 22
-
-
-@LONG
-def test_the_unsafe_list_runs_a_job_twice_with_the_published_crds(monkeypatch: pytest.MonkeyPatch) -> None:
-    published = functools.partial(Hub, crds=published_crds())
-    monkeypatch.setattr("placement_lab.demo.environment.Hub", published)
-    monkeypatch.setattr("placement_lab.standins.fleet.Hub", published)
-    run = CliRunner().invoke(command, ["-o", "json", "--story", "3", "--unsafe"])
-    assert run.exit_code == 0, run.output
-    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[UNSAFE]}

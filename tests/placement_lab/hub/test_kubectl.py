@@ -155,7 +155,7 @@ def test_the_fields_are_explained_by_both_versions_of_openapi(kubectl: Kubectl) 
     assert "FIELD:    clusters <[]string>" in explained
 
 
-def test_kubectl_reads_the_published_crds(kubectl: Kubectl) -> None:
+def test_kubectl_reads_the_schemas_of_all_kinds(kubectl: Kubectl) -> None:
     """A single schema that it cannot parse would make it refuse all."""
     right = LIST.replace("listed", "published")
     wrong = right.replace("clusters:", "clusterz:")

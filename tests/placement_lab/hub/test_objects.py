@@ -96,11 +96,6 @@ def test_an_update_needs_the_version_it_replaces(client: Client) -> None:
     assert client.ask("PUT", f"{CONFIGS}/a", created).status_code == 409
 
 
-def test_some_kinds_can_be_updated_without_a_version(client: Client) -> None:
-    client.create(CONFIGMAPS, configmap("a"))
-    assert client.ok("PUT", f"{CONFIGMAPS}/a", configmap("a", {"k": "w"}))["data"] == {"k": "w"}
-
-
 def test_the_names_in_a_put_must_match_its_path(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
     assert client.ask("PUT", f"{CONFIGMAPS}/a", configmap("b")).status_code == 400
@@ -328,14 +323,6 @@ def test_an_object_with_a_finalizer_is_not_deleted(client: Client) -> None:
     assert client.delete(f"{CONFIGS}/a") == marked
     client.patch(f"{CONFIGS}/a", {"metadata": {"finalizers": None}})
     assert client.names(CONFIGS) == []
-
-
-def test_a_delete_can_require_a_version(client: Client) -> None:
-    created = client.create(CONFIGS, config("a"))
-    stale = {"preconditions": {"resourceVersion": "1"}}
-    assert client.ask("DELETE", f"{CONFIGS}/a", stale).status_code == 409
-    fine = {"preconditions": {key: created["metadata"][key] for key in ("resourceVersion", "uid")}}
-    assert client.delete(f"{CONFIGS}/a", fine)["details"]["uid"] == created["metadata"]["uid"]
 
 
 def test_deleting_many_by_label(client: Client) -> None:

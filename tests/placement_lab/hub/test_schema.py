@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.structural_schema import rules
-from kubectl_placement.structural_schema.rules import Violation
-from kubectl_placement.structural_schema.schema_node import UNSET
 from placement_lab.hub import Hub, kinds, table
+from placement_lab.structural_schema import rules
+from placement_lab.structural_schema.rules import Violation
+from placement_lab.structural_schema.schema_node import UNSET
 from tests.support.driver import eventually
 from tests.support.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
 from tests.support.real_hub import HubMaker

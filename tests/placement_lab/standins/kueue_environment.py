@@ -1,44 +1,36 @@
-"""Objects of the recordings in shared/kueue, and a hub whose conditions are read in their form."""
+"""Objects of a hub with Kueue, whose conditions are read in one line: `STATUS REASON | MESSAGE`."""
 
 import base64
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER
 from placement_ac.kube.client import Object
-from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
+from placement_ac.kube.login import Login
+from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, MultiKueue
+from placement_lab.standins.runner import StandIns
 from tests.support.admin import Admin
 from tests.support.kubeconfigs import one_context
-from tests.support.kueue_objects import admission_check, cluster_queue, kueue_object, multikueue_config
-from tests.support.shared import shared_dir
+from tests.support.kueue_objects import (
+    admission_check,
+    cluster_queue,
+    kueue_object,
+    local_queue,
+    multikueue_config,
+    namespace,
+)
+from tests.support.real_hub import HubMaker
 
 V = "v1beta2"
 PROVIDER = "kubeconfig-provider"
 OFFERED = {"name": PROVIDER, "cluster": {"server": "https://worker1.example:6443"}}
-BROKEN = "broken-configuration.txt"
-PROFILE = "cluster-profile.txt"
 
 
-def recorded(file: str, title: str) -> dict[str, str]:
-    """The conditions in one block of a recording, by the text before the colon."""
-    text = (shared_dir() / "kueue" / file).read_text()
-    block = text.split(f"--- {title}\n", 1)[1].split("\n---", 1)[0]
-    lines = (re.fullmatch(r" +([\w-]+): +Active (.*)", line) for line in block.splitlines())
-    return {found[1]: found[2] for found in lines if found}
-
-
-def recorded_profile(step: str) -> tuple[str, str]:
-    """The conditions of MultiKueueCluster and check in a step of cluster-profile.txt."""
-    block = (shared_dir() / "kueue" / PROFILE).read_text().split(f"##### {step} ", 1)[1].split("#####", 1)[0]
-    [cluster] = re.findall(r"ex-cp \[\('Active', '(\w+)', '(\w+)', '(.*)'\)\]", block)
-    [check] = re.findall(r"AdmissionCheck multikueue: (.*)", block)
-    return f"{cluster[0]} {cluster[1]} | {cluster[2]}", check
-
-
-# Builders; their default names are those of the recording.
+# Builders; their default names are those of the recordings in tests/published.
 
 
 def check(name: str = "acd") -> Object:
@@ -90,7 +82,7 @@ def profile(**status: Any) -> Object:
 
 
 class KueueEnvironment(Admin):
-    """A hub with the stand-in, whose conditions are read in the recordings' form."""
+    """A hub with the stand-in."""
 
     def says(self, kind: str, name: str) -> str | None:
         resource, where = {
@@ -105,20 +97,26 @@ class KueueEnvironment(Admin):
             return f"{condition['status']} {condition['reason']} | {condition['message']}"
         return None
 
-    def all_say(self, *clusters: str) -> dict[str, str | None]:
-        """The current conditions of the objects in a block of broken-configuration.txt."""
-        words = {
-            "AdmissionCheck": self.says("AdmissionCheck", "acd"),
-            "ClusterQueue": self.says("ClusterQueue", "cqd"),
-            "LocalQueue": self.says("LocalQueue", "lqd"),
-        }
-        return words | {name: self.says("MultiKueueCluster", name) for name in clusters}
-
-    def expect(self, title: str, *clusters: str) -> None:
-        """Wait until check, queues and `clusters` have the conditions of that block."""
-        block = recorded(BROKEN, title)
-        wanted = ("AdmissionCheck", "ClusterQueue", "LocalQueue", *clusters)
-        self.until(lambda: self.all_say(*clusters), {name: block[name] for name in wanted})
-
 
 Staged = Callable[..., KueueEnvironment]
+
+
+@contextmanager
+def kueue_stages(a_hub: HubMaker, folder: Path) -> Iterator[Staged]:
+    """Start a hub and the stand-in with the given options, and create a check and its queues."""
+    with ExitStack() as opened:
+
+        def start(**options: Any) -> KueueEnvironment:
+            hub = opened.enter_context(a_hub())
+            hub.write_kubeconfig(folder / "kubeconfig")
+            opened.enter_context(
+                StandIns(folder / "kubeconfig", [lambda login: MultiKueue(login, **options)])
+            )
+            stage = opened.enter_context(KueueEnvironment(Login(folder / "kubeconfig")))
+            stage.apply(
+                namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
+            )
+            stage.apply(check(), queue("acd"), local_queue("lqd", "cqd"))
+            return stage
+
+        yield start

@@ -1,12 +1,6 @@
-"""
-The stand-in for Kueue writes on the embedded hub the conditions that real Kueue wrote in shared/kueue.
-
-Each test names the block of the recording that it replays, and compares the recorded lines
-(`KIND or NAME: Active STATUS REASON | MESSAGE`) with the objects on the hub.
-"""
+"""The conditions of the stand-in for Kueue; `tests/published/test_kueue.py` compares them with recordings."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,130 +8,35 @@ import pytest
 
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
-    CLUSTER_PROFILE,
     FINALIZER_IN_USE,
     MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
     SECRET,
     Kind,
 )
 from placement_ac.kube.client import Object
-from placement_ac.kube.login import Login
 from placement_lab.standins.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, MultiKueue
 from placement_lab.standins.runner import StandIns
 from tests.placement_lab.standins.kueue_environment import (
-    OFFERED,
-    PROVIDER,
-    KueueEnvironment,
     Staged,
     V,
-    by_profile,
     check,
     cluster,
     config,
     kubeconfig,
-    profile,
+    kueue_stages,
     queue,
-    recorded_profile,
     secret,
 )
 from tests.support.kueue_objects import (
     kueue_object,
-    local_queue,
-    namespace,
 )
 from tests.support.real_hub import HubMaker
 
 
 @pytest.fixture
 def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
-    """Starts a hub and the stand-in with the given options, and creates the queues of the recording."""
-    with ExitStack() as opened:
-
-        def start(**options: Any) -> KueueEnvironment:
-            hub = opened.enter_context(a_hub())
-            hub.write_kubeconfig(tmp_path / "kubeconfig")
-            opened.enter_context(
-                StandIns(tmp_path / "kubeconfig", [lambda login: MultiKueue(login, **options)])
-            )
-            stage = opened.enter_context(KueueEnvironment(Login(tmp_path / "kubeconfig")))
-            stage.apply(
-                namespace("kueue-system"), namespace("default"), kueue_object("ResourceFlavor", "default")
-            )
-            stage.apply(check(), queue("acd"), local_queue("lqd", "cqd"))
-            return stage
-
+    with kueue_stages(a_hub, tmp_path) as start:
         yield start
-
-
-BROKEN_CONFIGURATIONS = [
-    pytest.param("MultiKueueConfig mkd missing", [], id="no config"),
-    pytest.param(
-        "config names only a missing MultiKueueCluster", [config("dx-missing")], id="a missing cluster"
-    ),
-    pytest.param(
-        "worker1 + a missing MultiKueueCluster",
-        [secret("worker1", kubeconfig()), cluster("worker1"), config("worker1", "dx-missing")],
-        id="worker1 and a missing cluster",
-    ),
-    pytest.param(
-        "cluster whose secret does not exist",
-        [cluster("dx-nosecret", "nosuch-secret"), config("dx-nosecret")],
-        id="no Secret",
-    ),
-    *(
-        pytest.param(
-            title, [item, cluster(item["metadata"]["name"]), config(item["metadata"]["name"])], id=name
-        )
-        for name, title, item in (
-            ("no key", "secret without key 'kubeconfig'", secret("dx-nokey", "x", key="other")),
-            ("garbage", "kubeconfig is garbage", secret("dx-garbage", "garbage")),
-            (
-                "insecure",
-                "kubeconfig with insecure-skip-tls-verify",
-                secret("dx-insecure", kubeconfig(cluster={"insecure-skip-tls-verify": True})),
-            ),
-            (
-                "token file",
-                "kubeconfig with tokenFile",
-                secret("dx-tokfile", kubeconfig(user={"tokenFile": "/t"})),
-            ),
-        )
-    ),
-]
-
-
-@pytest.mark.parametrize(("title", "objects"), BROKEN_CONFIGURATIONS)
-def test_broken_configuration(staged: Staged, title: str, objects: list[Object]) -> None:
-    stage = staged()
-    stage.apply(*objects)
-    clusters = [item["metadata"]["name"] for item in objects if item["kind"] == "MultiKueueCluster"]
-    stage.expect(title, *(name for name in clusters if name.startswith("dx-")))
-
-
-def test_broken_configuration_after_repair(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("dx-badtoken", "garbage"), cluster("dx-badtoken"), config("dx-badtoken"))
-    stage.until(
-        lambda: stage.all_say()["AdmissionCheck"], "False NoUsableClusters | Inactive clusters: [dx-badtoken]"
-    )
-    stage.apply(secret("dx-badtoken", kubeconfig()))
-    stage.expect("after repair", "dx-badtoken")
-
-
-def test_broken_configuration_two_multikueue_checks(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("dx-badtoken", kubeconfig()), cluster("dx-badtoken"), config("dx-badtoken"))
-    stage.apply(check("multikueue"), queue("acd", "multikueue"))
-    stage.expect("two multikueue checks", "dx-badtoken")
-
-
-def test_broken_configuration_config_deleted_while_active(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("dx-badtoken", kubeconfig()), cluster("dx-badtoken"), config("dx-badtoken"))
-    stage.expect("after repair")
-    stage.delete(MULTIKUEUE_CONFIG.at(V), "mkd")
-    stage.expect("MultiKueueConfig deleted under a live check", "dx-badtoken")
 
 
 def test_a_secret_in_another_namespace_is_ignored(staged: Staged) -> None:
@@ -154,39 +53,6 @@ def test_a_deleted_secret_is_noticed(staged: Staged) -> None:
     stage.delete(SECRET.at("v1"), "w", "kueue-system")
     refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
     stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
-
-
-STEPS = {
-    "e1": ({}, None),
-    "e3": ({"cluster_profiles": True}, None),
-    "e4": ({"cluster_profiles": True}, profile()),
-    "e4b": ({"cluster_profiles": True, "access_providers": [PROVIDER]}, profile()),
-    "e5": (
-        {"cluster_profiles": True, "access_providers": [PROVIDER]},
-        profile(accessProviders=[OFFERED]),
-    ),
-}
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_cluster_profile(staged: Staged, step: str) -> None:
-    options, found = STEPS[step]
-    stage = staged(**options)
-    stage.apply(secret("worker1", kubeconfig()), cluster("worker1"), by_profile(), config("worker1", "ex-cp"))
-    stage.apply(*([found] if found else []))
-
-    def profile_says() -> tuple[str | None, str | None]:
-        return stage.says("MultiKueueCluster", "ex-cp"), stage.says("AdmissionCheck", "acd")
-
-    stage.until(profile_says, recorded_profile(step))
-
-
-def test_cluster_profile_e6_deleted_while_connected(staged: Staged) -> None:
-    stage = staged(cluster_profiles=True, access_providers=[PROVIDER])
-    stage.apply(by_profile(), profile(accessProviders=[OFFERED]))
-    stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e5")[0])
-    stage.delete(CLUSTER_PROFILE.at("v1alpha1"), "worker1", "kueue-system")
-    stage.until(lambda: stage.says("MultiKueueCluster", "ex-cp"), recorded_profile("e6")[0])
 
 
 # By Kueue's code, not recorded: pkg/cache/scheduler/clusterqueue.go, pkg/util/admissioncheck.
@@ -320,7 +186,9 @@ def test_a_foreign_finalizer_stays(staged: Staged) -> None:
 
 def test_the_status_is_written_by_server_side_apply_as_kueue(staged: Staged) -> None:
     stage = staged()
-    stage.expect("MultiKueueConfig mkd missing")
+    inactive = "references inactive AdmissionCheck(s): acd."
+    expected = f"False AdmissionCheckInactive | Can't admit new workloads: {inactive}"
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
     item = stage.get(CLUSTER_QUEUE.at(V), "cqd") or {}
     owners = [
         (managed_field["manager"], managed_field["operation"])
@@ -334,7 +202,7 @@ def test_the_status_is_written_by_server_side_apply_as_kueue(staged: Staged) -> 
 def test_nothing_is_written_when_nothing_has_changed(staged: Staged, tmp_path: Path) -> None:
     stage = staged()
     stage.apply(secret("w", kubeconfig()), cluster("w"), config("w"))
-    stage.expect("after repair")
+    stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
     stage.pause(0.2)
 
     def versions() -> list[str]:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, SECRET, Kind
 from placement_ac.kube.client import Object
@@ -21,25 +20,11 @@ from tests.placement_lab.standins.kueue_environment import (
     secret,
 )
 from tests.support.admin import Admin
+from tests.support.crds import strict_crds, with_kueue_in
 from tests.support.kueue_objects import kueue_object, namespace
 from tests.support.real_hub import HubMaker
-from tests.support.shared import shared_dir
 
 # Faults and API versions.
-
-
-def crds(*versions: str) -> list[Object]:
-    """The CRDs of shared/crds; Kueue's with `versions` only, the last one stored."""
-    found = []
-    for file in sorted((shared_dir() / "crds").glob("*.yaml")):
-        item = yaml.load(file.read_text(), Loader=yaml.CSafeLoader)
-        if item["spec"]["group"] == "kueue.x-k8s.io":
-            kept = [version for version in item["spec"]["versions"] if version["name"] in versions]
-            item["spec"]["versions"] = [
-                version | {"storage": version["name"] == versions[-1]} for version in kept
-            ]
-        found.append(item)
-    return found
 
 
 def reason(admin: Admin, kind: Kind = MULTIKUEUE_CLUSTER, name: str = "w", version: str = V) -> str | None:
@@ -54,7 +39,7 @@ def old(item: Object) -> Object:
 
 
 def test_a_hub_that_serves_only_v1beta1(a_hub: HubMaker, tmp_path: Path) -> None:
-    with a_hub(crds=crds("v1beta1")) as hub:
+    with a_hub(crds=with_kueue_in(strict_crds(), "v1beta1")) as hub:
         hub.write_kubeconfig(tmp_path / "kubeconfig")
         with StandIns(tmp_path / "kubeconfig", [MultiKueue]), Admin(Login(tmp_path / "kubeconfig")) as admin:
             old_queue = queue()
@@ -85,7 +70,7 @@ def test_crds_installed_later_are_discovered(a_hub: HubMaker, tmp_path: Path) ->
         try:
             assert not stand_ins.wait_synced(0)
             with Admin(Login(tmp_path / "kubeconfig")) as admin:
-                admin.apply(namespace("kueue-system"), *crds("v1beta1", "v1beta2"))
+                admin.apply(namespace("kueue-system"), *strict_crds())
                 assert stand_ins.wait_synced(10)
                 admin.apply(secret("w", kubeconfig()), cluster("w"))
                 admin.until(lambda: reason(admin), "Active")

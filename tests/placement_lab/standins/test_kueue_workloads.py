@@ -19,7 +19,7 @@ from tests.placement_lab.standins.workload_environment import (
     WorkloadEnvironment,
     config,
 )
-from tests.support.kueue_objects import kueue_object
+from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config
 
 
 def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
@@ -220,6 +220,22 @@ def test_a_list_write_reads_each_copy_from_each_worker(staged: Staged) -> None:
     stage.apply(config(*reversed(stage.fleet.names)))
     stage.wait(lambda: all(len(set(read)) == 6 for read in copies_read(stage).values()))
     assert not any(before.values())
+
+
+@pytest.mark.parametrize("throttled", [False, True])
+def test_a_check_that_names_another_list_has_its_jobs_evicted(staged: Staged, throttled: bool) -> None:
+    """The first copy runs on (seen on main ff69552e: evicted after 1.0 s)."""
+    stage = staged(2, throttled=throttled)
+    stage.submit("demo5")
+    stage.wait(lambda: stage.placed("demo5")[0])
+    first = stage.placed("demo5")[0] or ""
+    stage.until_placed("demo5", first)
+    stage.pause(1.0)  # then it looks at nothing
+    (other,) = (name for name in stage.fleet.names if name != first)
+    stage.apply(multikueue_config("other", other), admission_check("multikueue", "other"))
+    stage.wait(lambda: "no longer exists" in (stage.condition_line("demo5", "Evicted") or ""))
+    stage.wait(lambda: other in stage.fleet.counter.running("demo5"))
+    assert set(stage.fleet.counter.running("demo5")) == {first, other}
 
 
 @pytest.mark.parametrize("pace", ["0.18", "0.19 without groupKindConcurrency", "0.20"])

@@ -1,8 +1,5 @@
-"""The stand-in for OCM over HTTP on the embedded hub: the recorded fleets, and live changes."""
+"""The stand-in for OCM over HTTP on the embedded hub, while things change."""
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,6 @@ from placement_lab.standins.runner import StandIns
 from tests.support.driver import eventually
 from tests.support.envtest import session_to
 from tests.support.real_hub import HubMaker
-from tests.support.shared import shared_dir
 
 OCM = "cluster.open-cluster-management.io"
 SPACES = f"/apis/{OCM}/v1beta1/namespaces/ns"
@@ -110,24 +106,6 @@ def score(api: Api, cluster: str, gpu: int) -> None:
 
 def place(api: Api, **spec: Any) -> None:
     api("POST", PLACEMENTS, obj("v1beta1", "Placement", "p") | {"spec": spec})
-
-
-PARTS = 4
-"""The number of parallel parts of the recorded fleets: replay.py mostly waits."""
-
-
-@pytest.mark.long
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("part", range(PARTS))
-def test_decides_the_recorded_fleets(hub: Hub, part: int) -> None:
-    folder = shared_dir() / "ocm"
-    lines = (folder / "placements.jsonl").read_text().splitlines()
-    assert len(lines) == 60
-    fleets = [json.loads(line)["name"] for line in lines[part::PARTS]]
-    command = [sys.executable, str(folder / "replay.py"), "--server", hub.url, "--token", hub.token]
-    command += ["-v", *(f"--only={name}" for name in fleets)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
-    assert ended.stdout.endswith(f"{len(fleets)} passed, 0 failed\n"), ended.stdout + ended.stderr
 
 
 def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:

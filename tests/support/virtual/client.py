@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from placement_ac.core.api.constants import WORKLOAD, Resource
+from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.errors import ApiError, Unavailable
 from tests.support.builders import Raw
 from tests.support.virtual.hub import VirtualHub
@@ -50,9 +50,7 @@ class VirtualClient:
         return await self._request(lambda: self._hub.take_event(body))
 
     async def merge(self, resource: Resource, name: str, patch: Raw, *, namespace: str | None = None) -> Raw:
-        """Events are merged, to increase their count, and Workloads, to deactivate them."""
-        if resource.of == WORKLOAD:
-            return await self._request(lambda: self._hub.deactivate(patch, name))
+        """Only events are merged, to increase their count."""
         return await self._request(lambda: self._hub.count_event(name, patch))
 
     async def apply(

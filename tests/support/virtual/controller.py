@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count
 from typing import Any, Final
 
 from placement_ac.cache.store import Cache
@@ -21,7 +20,6 @@ from placement_ac.controller.reconcile import Reconciler
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ReadWorker, ScoreReporter
 from placement_ac.controller.session import ECHO_SECONDS, WRITTEN_KINDS
-from placement_ac.controller.start_forecasts import StartForecaster
 from placement_ac.controller.writer import Writer
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import WORKLOAD, Kind
@@ -44,8 +42,6 @@ ASK_SECONDS: Final = (0.0025, 0.025)
 """Delay of a query to a worker, one way."""
 NO_REPORTS: Final = ScorePolicy()
 UNPUBLISHED: Final = CapacityPolicy()
-FORECAST_STEP_SECONDS: Final = 0.05
-"""How long a step of a forecast takes: so long that days and the like, which are not about them, need few."""
 TIMEOUT_SECONDS: Final = 5.0
 """The timeout of a query to a worker."""
 
@@ -54,7 +50,6 @@ class VirtualController:
     """A controller that crashes and restarts. It starts when it is created.
 
     `read_queues`: reads a worker's queues, for our dispatcher; `read_worker` the same for the scores.
-    `forecast_step`: the seconds that a step of a forecast takes.
     """
 
     def __init__(
@@ -66,7 +61,6 @@ class VirtualController:
         setup: WorkerSetupPolicy = NO_SETUP,
         reports: ScorePolicy = NO_REPORTS,
         read_worker: ReadWorker | None = None,
-        forecast_step: float = FORECAST_STEP_SECONDS,
         capacity: CapacityPolicy = UNPUBLISHED,
     ) -> None:
         self._hub = hub
@@ -86,7 +80,6 @@ class VirtualController:
             setup,
             reports,
             read_worker,
-            forecast_step=forecast_step,
             capacity=capacity,
         )
         self._life: _Life | None = self._live()
@@ -130,7 +123,6 @@ class _Life:
         reports: ScorePolicy,
         read_worker: ReadWorker | None,
         *,
-        forecast_step: float,
         capacity: CapacityPolicy,
     ) -> None:
         self._hub = hub
@@ -173,17 +165,6 @@ class _Life:
             metrics=self.metrics,
             scores=scores,
         )
-        busy = count(step=forecast_step)
-        self._forecaster = StartForecaster(
-            self._cache,
-            self._reconciler.snapshot,
-            self.metrics,
-            self._clock,
-            busy=lambda: next(busy),
-            in_thread=_at_once,
-            pause=0.0,
-        )
-        self._forecasting = self._loop.create_task(self._forecast()) if policy.dispatcher else None
         self._reporting = self._loop.create_task(reporter.run(lambda: True)) if reporter else None
         hub.listeners.append(self._hear)
         self._listing = self._loop.create_task(self._list())
@@ -195,11 +176,6 @@ class _Life:
         for task in tasks:
             task.cancel()
         self._closing = self._loop.create_task(self._queue.close())
-
-    async def _forecast(self) -> None:
-        while True:
-            await asyncio.sleep(self._forecaster.rest_seconds)
-            await self._forecaster.look()
 
     def _clock(self) -> datetime:
         return datetime.fromtimestamp(self._loop.time(), UTC)

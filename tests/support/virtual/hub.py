@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CAPACITY_MANAGER, KUEUE_ADMISSION, WORKLOAD, Kind
-from placement_ac.core.api.errors import Conflict, NotFound, Refused
+from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.inputs.state import HubFacts
 from placement_ac.core.plan.diff import Apply, SetCondition
 from placement_lab.standins.multikueue.objects import deep_copy, format_time
@@ -24,7 +24,7 @@ from tests.support.builders import (
     scores,
     secret,
 )
-from tests.support.memory import MemoryHub, id_of
+from tests.support.memory import MemoryHub, id_of, is_met
 from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.workloads import CHECK, OURS
 
@@ -75,9 +75,6 @@ class VirtualHub(MemoryHub):
         self.fitness: dict[str, Fitness] = {}
         """Cluster → what a probe of it finds; without one: it is fit."""
         self._wanted: dict[str, tuple[str | tuple[str, int], ...]] = {}
-        self.may_deactivate = True
-        self.refused = 0
-        """How often it was refused to deactivate a Workload."""
         self.strike_in = 0
         self.struck: Callable[[], None] = lambda: None
         for worker in kueue.workers.values():
@@ -182,7 +179,8 @@ class VirtualHub(MemoryHub):
             done = self._nominate(body) if manager == KUEUE_ADMISSION else self._answer(body)
         elif kind == constants.ADMISSION_CHECK:
             (condition,) = body["status"]["conditions"]
-            self.act(SetCondition(name, body["metadata"]["uid"], condition))
+            self._refuse_another(kind, name, body, self.objects[kind, "", name])
+            self.act(SetCondition(name, body["metadata"]["resourceVersion"], condition))
             self.kueue.set_ours_active(condition["status"] == "True", name)
             done = self.objects[kind, "", name]
         elif manager == CAPACITY_MANAGER:
@@ -238,16 +236,6 @@ class VirtualHub(MemoryHub):
             return after
         return deep_copy(self.objects[id_])
 
-    def deactivate(self, patch: Raw, name: str) -> Raw:
-        """Write `spec.active` of a Workload. Raises Refused while `may_deactivate` is False."""
-        if not self.may_deactivate:
-            self.refused += 1
-            raise Refused(f"Workload {name} must not be patched", status=403)
-        job, version = _job(name), patch["metadata"]["resourceVersion"]
-        self.kueue.activate(job, patch["spec"]["active"], resource_version=version)
-        self._written(WORKLOAD)
-        return self.kueue.workload(job)
-
     def take_event(self, body: Raw) -> Raw:
         name = body["metadata"]["name"]
         if name in self.kept_events:
@@ -269,8 +257,7 @@ class VirtualHub(MemoryHub):
     def _apply_object(self, kind: Kind, name: str, body: Raw) -> Raw:
         id_ = kind, str(body["metadata"].get("namespace", "")), name
         before = self.objects.get(id_)
-        if body["metadata"].get("uid") != (before["metadata"]["uid"] if before else None):
-            raise Conflict(f"another {kind} {name}", status=409)
+        self._refuse_another(kind, name, body, before)
         if before and "status" in body:
             self.put(deep_copy(before) | {"status": body["status"]})
         else:
@@ -280,6 +267,14 @@ class VirtualHub(MemoryHub):
         for listener in self.on_apply:
             listener(kind, before, after)
         return after
+
+    def _refuse_another(self, kind: Kind, name: str, body: Raw, before: Raw | None) -> None:
+        """Raise Conflict if the guard of an apply is not met; the uid guards no status."""
+        wanted = body["metadata"]
+        if before and "status" in body:
+            wanted = wanted | {"uid": before["metadata"]["uid"]}
+        if not is_met(wanted, before):
+            raise Conflict(f"another {kind} {name}", status=409)
 
     def _mirror(self, kind: Kind, name: str, before: Raw | None, after: Raw | None) -> None:
         """Update the virtual Kueue with the fields that it reads of these objects."""

@@ -22,12 +22,7 @@ from placement_lab.standins.multikueue import objects as of
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.virtual.client import Odds
 from tests.support.virtual.clock import START, Delays
-from tests.support.virtual.controller import (
-    ASK_SECONDS,
-    FORECAST_STEP_SECONDS,
-    TIMEOUT_SECONDS,
-    VirtualController,
-)
+from tests.support.virtual.controller import ASK_SECONDS, TIMEOUT_SECONDS, VirtualController
 from tests.support.virtual.hub import VirtualHub, object_of
 from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.workloads import NAMESPACE
@@ -57,11 +52,10 @@ class MovingFleet:
         policy: PlacementPolicy,
         *,
         left_behind: float = 1 / 8,
-        forecast_step: float = FORECAST_STEP_SECONDS,
     ) -> None:
         dispatcher = OUR_CONTROLLER if policy.dispatcher else ALL_AT_ONCE
         workers = {object_of(cluster): number for cluster, number in gpus.items()}
-        self.policy, self.clusters, self._forecast_step = policy, tuple(gpus), forecast_step
+        self.policy, self.clusters = policy, tuple(gpus)
         self.kueue = VirtualKueue(
             seed,
             workers,
@@ -95,9 +89,7 @@ class MovingFleet:
 
     def start(self, *selected: str) -> None:
         """Start the controller, in the running loop."""
-        self.controller = VirtualController(
-            self.hub, self.policy, self._odds, self._read_queues, forecast_step=self._forecast_step
-        )
+        self.controller = VirtualController(self.hub, self.policy, self._odds, self._read_queues)
         self.hub.select(selected or self.clusters)
 
     def submit(self, name: str, seconds: float, *, movable: bool = True, gpus: int = 1) -> None:

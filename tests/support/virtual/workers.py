@@ -63,8 +63,6 @@ class VirtualWorkers(VirtualClock, ABC):
         self.on_use: list[Callable[[str], None]] = []
         """Called with a worker whose jobs or quota have changed."""
         self._first_names: dict[str, str] = {}
-        self.in_order = False
-        """Whether a worker admits copies as a BestEffortFIFO queue orders them, not as they are looked at."""
 
     @abstractmethod
     def _wake_all(self) -> None:
@@ -287,7 +285,7 @@ class VirtualWorkers(VirtualClock, ABC):
         copies[name] = self._numbered(after | {"metadata": dict(after["metadata"])})
         self._room_changed(where)
         self._copy_changed(where, name)
-        if mk.has_quota(before) != mk.has_quota(after) and (self.in_order or mk.has_quota(before)):
+        if mk.has_quota(before) and not mk.has_quota(after):
             self._wake_worker(where)
 
     def _look_there(self, where: str, name: str) -> None:
@@ -299,7 +297,7 @@ class VirtualWorkers(VirtualClock, ABC):
             worker.copies.get(name),
             worker.jobs.get(name),
             queue=queue,
-            room=bool(queue) and self._has_room(where, name, queue),
+            room=bool(queue) and self.slots_left(where, queue) >= self._sizes[name],
             now=self.now,
         )
         for operation in decision.operations:
@@ -311,18 +309,6 @@ class VirtualWorkers(VirtualClock, ABC):
                     self._set_copy(where, name, spec=worker.copies[name]["spec"] | {"active": active})
                 case mk.SuspendJob(suspend):
                     self._suspend_there(where, name, suspend)
-
-    def _has_room(self, where: str, name: str, queue: str) -> bool:
-        """Whether a copy gets quota now: it fits, and with `in_order` none before it does."""
-        left, copies = self.slots_left(where, queue), self.workers[where].copies
-        if left < self._sizes[name] or not self.in_order or name not in copies:
-            return left >= self._sizes[name]
-        place = _place(copies[name])
-        return not any(
-            self._sizes[other] <= left and _place(copy) < place and _waits(copy)
-            for other, copy in copies.items()
-            if other != name
-        )
 
     def _suspend_there(self, where: str, name: str, suspend: bool) -> None:
         job = self.workers[where].jobs[name]
@@ -341,16 +327,6 @@ class VirtualWorkers(VirtualClock, ABC):
         job = self.workers[where].jobs.get(name)
         if job and mk.runs(job) and not of.job_is_busy(job):
             self._set_job(where, name, status={"active": 1, "startTime": of.format_time(self.now)})
-
-
-def _place(copy: Obj) -> tuple[int, int]:
-    """Return the place of a copy in its queue: by its priority, then by when it was made."""
-    return -int(copy["spec"].get("priority") or 0), int(copy["metadata"]["uid"][-12:])
-
-
-def _waits(copy: Obj) -> bool:
-    ends = of.is_condition_true(copy, of.QUOTA_RESERVED) or of.is_condition_true(copy, of.FINISHED)
-    return of.is_active(copy) and not ends
 
 
 def short(workload: Obj) -> str:

@@ -187,9 +187,9 @@ class VirtualWorkloads(VirtualWorkers, ABC):
         self._own_nominations(name, workload, manager)
         self._put(name, workload)
 
-    def activate(self, name: str, active: bool, *, resource_version: str | None = None) -> None:
+    def activate(self, name: str, active: bool) -> None:
         """Set the Workload's spec.active."""
-        workload = self._changed(name, resource_version)
+        workload = self._changed(name, None)
         workload["spec"]["active"] = active
         self._put(name, workload)
 

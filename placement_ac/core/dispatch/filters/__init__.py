@@ -47,7 +47,7 @@ class Filter:
 
 CAPACITY: Final = "Capacity"
 QUARANTINE: Final = "Quarantine"
-"""It comes after all others, those of third parties too: see `DispatchCycle.refusals`."""
+"""It comes after all others: see `DispatchCycle.refusals`."""
 FILTERS: Final[dict[str, Filter]] = {
     "Limits": Filter(limits),
     "Maintenance": Filter(maintenance),

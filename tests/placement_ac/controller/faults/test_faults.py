@@ -41,7 +41,7 @@ def test_fault(scene: Scene, fault: Fault) -> None:
     fault.before(scene)
     hub = scene.hub
     since = len(hub.journal)
-    fault.play(scene, fault.small)
+    fault.play(scene, fault.lasts)
     soon(scene.world, fault.right)
     assert scene.asked(since) <= fault.asks
     hub.faults.clear()

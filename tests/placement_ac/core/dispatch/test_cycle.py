@@ -24,7 +24,7 @@ def fleet(**labels: str) -> list[Cluster]:
 
 
 def problem(cycle: DispatchCycle, workload: Workload) -> str:
-    return cycle.problem_of(cycle.refusals(workload, RANKED))
+    return cycle.problem_of(cycle.refusals(workload))
 
 
 def test_without_wishes_it_is_the_placements_order() -> None:
@@ -129,8 +129,8 @@ def test_of_equal_jobs_the_one_whose_name_is_taken_goes_elsewhere() -> None:
 def test_facts_matter_where_no_other_filter_refuses() -> None:
     cycle = DispatchCycle([*gpu_fleet(2, 8), cluster("d", labels={"gpu": "t4"})])
     one = job(pods=gpu_pods(16), annotations={SELECTOR: "gpu!=t4"})
-    assert cycle.asks_about(one, RANKED) == {"p-a", "p-b"}
-    assert cycle.asks_about(job(), RANKED) == set(), "without requests there is nothing to ask"
+    assert cycle.asks_about(one) == {"p-a", "p-b"}
+    assert cycle.asks_about(job()) == set(), "without requests there is nothing to ask"
 
 
 @pytest.mark.parametrize("profile", ["ranked", "headroom"])

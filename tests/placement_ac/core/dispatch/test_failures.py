@@ -1,4 +1,4 @@
-"""A built-in filter or score that fails costs its own answer; odd answers of workers reach none of them."""
+"""A filter or score that fails costs its own answer; odd answers of workers reach none of them."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, FilterRefusal
 from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
+from placement_ac.core.dispatch.guard import GuardedScore
 from placement_ac.core.dispatch.profiles import parse_profile
 from placement_ac.core.dispatch.scores import SCORES
 from placement_ac.core.inputs.queue_facts import worker_facts
@@ -34,20 +35,39 @@ def test_a_filter_that_fails_refuses(name: str, monkeypatch: pytest.MonkeyPatch)
     cycle = DispatchCycle(clusters, report=lambda *problem: problems.append(problem))
     ranking = cycle.rank(job(), parse_profile("ranked"))
     assert ranking.refusals == {"p-a": FilterRefusal(name, "could not be judged: ZeroDivisionError")}
-    [(plugin, problem)] = problems
-    assert (plugin, problem.startswith("ZeroDivisionError "), "token" in problem) == (name, True, False)
+    [(rule, problem)] = problems
+    assert (rule, problem.startswith("ZeroDivisionError "), "token" in problem) == (name, True, False)
 
 
 @pytest.mark.parametrize("name", list(SCORES))
 def test_a_score_that_fails_abstains(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SCORES, name, fails)  # type: ignore[attr-defined]
     problems: list[str] = []
-    cycle = DispatchCycle([cluster()], report=lambda plugin, _: problems.append(plugin))
+    cycle = DispatchCycle([cluster()], report=lambda rule, _: problems.append(rule))
     others = "Pack=1" if name == "Placement" else "Placement=1"
     asks = dict.fromkeys((f"{DOMAIN}/{key}" for key in ("preferred-clusters", "group", "data")), "x")
     ranking = cycle.rank(job(annotations=asks), parse_profile(f"{others},{name}=100"))
     assert ranking.totals == {"p-a": 0.0 if name == "Placement" else 100.0}
     assert problems == [name]
+
+
+@pytest.mark.parametrize(
+    ("points", "counted", "problems"),
+    [
+        (None, None, []),
+        (0.0, 0.0, []),
+        (100.0, 100.0, []),
+        (101.0, None, ["it returned 101, not 0 to 100"]),
+        (-1.0, None, ["it returned -1, not 0 to 100"]),
+        (math.nan, None, ["it returned nan, not 0 to 100"]),
+    ],
+)
+def test_points_of_less_than_0_or_more_than_100_do_not_count(
+    points: float | None, counted: float | None, problems: list[str]
+) -> None:
+    reported: list[str] = []
+    assert GuardedScore(lambda job, cluster: points, reported.append).rate(job(), cluster()) == counted
+    assert reported == problems
 
 
 def test_odd_answers_of_workers_never_fail_a_filter_or_score() -> None:

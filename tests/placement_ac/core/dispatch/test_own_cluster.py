@@ -24,7 +24,7 @@ DELETED = JobFacts(missing=frozenset({NeededObject("namespaces", "", "default")}
 def test_a_running_job_is_not_better_elsewhere_because_of(own: dict[str, object]) -> None:
     runs = job(cluster="p-a")
     fit = DispatchCycle([cluster("a", 0, 2, **own), cluster("b", 1, 2)])
-    assert "p-a" in fit.refusals(runs, RANKED)
+    assert "p-a" in fit.refusals(runs)
     assert fit.compare(runs, RANKED, "p-a").points > 0
 
 

@@ -7,7 +7,7 @@ from placement_ac.core.dispatch.profiles import PROFILES, ProfileError, parse_pr
 
 @pytest.mark.parametrize("name", list(PROFILES))
 def test_by_name(name: str) -> None:
-    assert parse_profile(name) == (name, tuple(PROFILES[name].items()), ())
+    assert parse_profile(name) == (name, tuple(PROFILES[name].items()))
 
 
 def test_by_weights() -> None:
@@ -22,6 +22,7 @@ def test_by_weights() -> None:
             "'best' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…",
             id="name",
         ),
+        pytest.param("ranked,Capacity", "leave out Capacity: a filter always counts", id="filter"),
         pytest.param(
             "Placment=1", "there is no score 'Placment': there are Placement, Spread, Pack", id="score"
         ),

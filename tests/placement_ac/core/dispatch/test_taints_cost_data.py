@@ -85,8 +85,8 @@ def test_tolerations_that_are_not_read_hold_up_no_job(pods: tuple[Any, ...], rea
     tainted = cluster(taints=(TEAM, TEAM._replace(effect="PreferNoSelect")))
     assert [FILTERS[name](one, tainted) for name in ("Taints", "Limits")] == [None, None]
     why = f"{reason}; meanwhile no taint keeps the job from a cluster"
-    assert [*ignored(one.job, give_up=True, taints=True)] == [why]
-    assert [*ignored(one.job, give_up=True)] == []
+    assert [*ignored(one.job, taints=True)] == [why]
+    assert [*ignored(one.job)] == []
     assert nominated(dispatched("team", pods=pods)) == {"job": ("p-a",)}
 
 
@@ -142,7 +142,7 @@ def test_without_data_sets_data_abstains(text: str) -> None:
 def test_data_sets_that_cannot_be_read_are_reported() -> None:
     one = job(annotations={DATA: "imagenet;laion"}).job
     why = "it is ignored: 'imagenet;laion' cannot be the end of a label's key"
-    assert [*ignored(one, give_up=True)] == [f"correct the annotation {DATA}, {why}"]
+    assert [*ignored(one)] == [f"correct the annotation {DATA}, {why}"]
 
 
 PRICES = Prices(Price(6.0, 3.0), Price(2.0, 2.0), frozenset({GPU}))

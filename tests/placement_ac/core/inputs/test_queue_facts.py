@@ -58,21 +58,6 @@ def test_a_queue(raw: Any, quota: FlavorQuota) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "strict", "preempts"),
-    [
-        pytest.param({}, False, False, id="by default neither"),
-        pytest.param({"queueingStrategy": "StrictFIFO"}, True, False, id="strict"),
-        pytest.param({"queueingStrategy": "BestEffortFIFO"}, False, False, id="not strict"),
-        pytest.param({"preemption": {"withinClusterQueue": "LowerPriority"}}, False, True, id="preempts"),
-        pytest.param({"preemption": {"withinClusterQueue": "Never"}}, False, False, id="never preempts"),
-    ],
-)
-def test_how_a_queue_orders_its_jobs(spec: Any, strict: bool, preempts: bool) -> None:
-    found = worker_facts([local("one")], [cluster_queue(**spec)]).queues["team", "one"]
-    assert (found.strict, found.preempts) == (strict, preempts)
-
-
-@pytest.mark.parametrize(
     ("effective", "quotas"),
     [
         pytest.param(

@@ -9,7 +9,7 @@ from placement_ac.core.api.constants import ADMISSION_CHECK, MULTIKUEUE_CLUSTER,
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.inputs.state import HubFacts, Verdict
 from placement_ac.core.kubeconfig.source import CredentialSource
-from placement_ac.core.plan.diff import Apply, Delete, SetCondition, conditions, diff, source_spec
+from placement_ac.core.plan.diff import ABSENT, Apply, Delete, SetCondition, conditions, diff, source_spec
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import (
     GENERATED,
@@ -56,6 +56,8 @@ def body(kind: str, name: str, labels: dict[str, str], spec: Raw, owners: list[R
 
 def test_everything_is_made_clusters_before_config_before_good_news() -> None:
     done = phases(check(), placement(), decision("b", "a"), secrets("a", "b"))
+    config = body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a", "p-b"]})
+    config["metadata"]["resourceVersion"] = ABSENT
     assert done == (
         (
             Apply(
@@ -69,12 +71,8 @@ def test_everything_is_made_clusters_before_config_before_good_news() -> None:
                 None,
             ),
         ),
-        (Apply(MULTIKUEUE_CONFIG, body(CONFIG, "p", labels_of("p"), {"clusters": ["p-a", "p-b"]}), None),),
-        (
-            SetCondition(
-                "check", "AdmissionCheck/check", condition(lastTransitionTime="2026-08-01T12:00:00Z")
-            ),
-        ),
+        (Apply(MULTIKUEUE_CONFIG, config, None),),
+        (SetCondition("check", "1", condition(lastTransitionTime="2026-08-01T12:00:00Z")),),
     )
 
 
@@ -322,7 +320,7 @@ def test_the_transition_time_moves_only_with_the_status(before: Any, now: Raw, m
     objects = [*at_rest("a")[1:], check(active=before)]
     ((action,),) = phases(*objects)
     time = "2026-08-01T12:00:00Z" if moved else "2026-07-01T00:00:00Z"
-    assert action == SetCondition("check", "AdmissionCheck/check", now | {"lastTransitionTime": time})
+    assert action == SetCondition("check", "1", now | {"lastTransitionTime": time})
 
 
 def test_conditions_always_carry_the_observed_generation() -> None:

@@ -1,1 +1,0 @@
-"""Structural schemas of CRDs: defaults, pruning, validation, CEL rules; pure, for the hub and for `plan`."""

@@ -1,0 +1,74 @@
+"""
+Asks workers which ones they are, in tasks of their own: each kubeconfig once at a time, for all keys.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from typing import Final
+
+from cachetools import LRUCache
+
+from placement_ac.core.inputs.identity import Identities, WorkerIdentity
+from placement_ac.core.inputs.state import Key
+from placement_ac.core.kubeconfig.source import CredentialSource
+
+ReadIdentity = Callable[[CredentialSource, datetime], Awaitable[WorkerIdentity]]
+"""Asks the worker of a CredentialSource, at that time, what tells it from others; raises nothing."""
+
+MAX_REMEMBERED: Final = 10_000
+"""How many kubeconfigs are remembered."""
+TOGETHER_SECONDS: Final = 0.25
+"""Answers are taken in together while more are to come: one plan for all workers, not one for each."""
+
+
+class IdentityQueries:
+    """The running queries and the last answers; an answer requeues all keys that asked.
+
+    `read` None: no worker is asked. `clock` returns the time of day (UTC).
+    """
+
+    def __init__(
+        self,
+        read: ReadIdentity | None,
+        clock: Callable[[], datetime],
+        add_after: Callable[[Key, float], None],
+    ) -> None:
+        self._read = read
+        self._clock = clock
+        self._add_after = add_after
+        self._answers: LRUCache[CredentialSource, WorkerIdentity] = LRUCache(MAX_REMEMBERED)
+        self._asking: dict[CredentialSource, tuple[asyncio.Task[None], set[Key]]] = {}
+
+    @property
+    def answers(self) -> Identities:
+        """The last answer of each worker."""
+        return dict(self._answers)
+
+    def start(self, key: Key, sources: Iterable[CredentialSource]) -> None:
+        """Ask these workers for a key, unless they are being asked."""
+        if self._read is None:
+            return
+        for source in sources:
+            if source in self._asking:
+                self._asking[source][1].add(key)
+                continue
+            task = asyncio.get_running_loop().create_task(self._query(source, self._read))
+            self._asking[source] = task, {key}
+
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """Cancel and return the running queries, and forget all answers."""
+        tasks = [task for task, _ in self._asking.values()]
+        for task in tasks:
+            task.cancel()
+        self._asking.clear()
+        self._answers.clear()
+        return tasks
+
+    async def _query(self, source: CredentialSource, read: ReadIdentity) -> None:
+        answer = await read(source, self._clock())
+        self._answers[source] = answer
+        _, keys = self._asking.pop(source, (None, set[Key]()))
+        waiting = set[Key]().union(*[others for _, others in self._asking.values()])
+        for key in keys:
+            self._add_after(key, TOGETHER_SECONDS if key in waiting else 0.0)

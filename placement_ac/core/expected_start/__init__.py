@@ -1,1 +1,0 @@
-"""When a job that waits will start: run times, and a simulation of its queue."""

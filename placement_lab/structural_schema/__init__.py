@@ -1,0 +1,1 @@
+"""Structural schemas of CRDs: defaults, pruning, validation, CEL rules; pure, for the hub."""

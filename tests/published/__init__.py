@@ -1,0 +1,1 @@
+"""Compares the project with what others published, in `../shared`: CRDs, recordings, cases of users."""
