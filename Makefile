@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,13 @@ docs: $(VENV)/installed ## Build the documentation site into build/site; a broke
 
 docs-serve: $(VENV)/installed ## Show the documentation site on http://127.0.0.1:8000, and follow changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --strict
+
+lines: ## Count the lines: Python by package, the controller's by folder, the documents, the manifests
+	@count() { n=$$(git ls-files -z -- "$$@" | xargs -0r cat | wc -l); [ "$$n" = 0 ] || printf '%8d  %s\n' "$$n" "$$name"; }; \
+	for name in placement_ac kubectl_placement placement_lab bench tests website; do count "$$name/*.py"; done; \
+	for name in placement_ac/*/ placement_ac/core/*/; do count "$$name*.py"; done; \
+	name='docs and README, in English'; count README.md 'docs/*.md' ':!docs/zh'; \
+	name='charts, config and samples'; count charts config samples
 
 format: $(VENV)/installed ## Format the code and mend what lint can mend
 	$(BIN)/ruff format .

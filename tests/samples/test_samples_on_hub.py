@@ -4,7 +4,9 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,6 +15,7 @@ from click.testing import CliRunner
 from kubectl_placement.cli.doctor import command as doctor
 from kubectl_placement.doctor.worker_rules import READS
 from placement_ac.config.settings import Settings
+from placement_ac.controller import build
 from placement_ac.core.inputs.rights import parse_release, policy_rules
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread
@@ -140,8 +143,22 @@ class Stage:
         eventually(lambda: self.active("clusterqueues", f"cluster-queue-{name}"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_worker_is_three() -> Iterator[None]:
+    """One worker stands for all clusters here: the controller must not tell that they are the same one."""
+
+    def without_identity(policy: Any, **changes: Any) -> Any:
+        return replace(policy, **{key: value for key, value in changes.items() if key != "identify"})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "replace", without_identity)
+        yield
+
+
 @pytest.fixture(scope="module")
-def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def there(
+    one_worker_is_three: None, a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("hub")
     crds = strict_crds()
     with ExitStack() as opened:

@@ -84,7 +84,7 @@ def ray_pods(stage: JobStage) -> list[str]:
         pod_there(stage, f"train-x7k2p-{name}", cluster, **{"ray.io/cluster": "train-x7k2p"})
         pod_there(stage, f"other-abcde-{name}", other, **{"ray.io/cluster": "other-abcde"})
     submitter = job_of("train", "default", 1)
-    submitter["metadata"] |= {"labels": {}, "ownerReferences": [owner]}
+    submitter["metadata"] |= {"labels": {}, "annotations": {}, "ownerReferences": [owner]}
     submitter["spec"]["suspend"] = False
     with Admin(stage.workers["a"]) as admin:
         admin.apply(submitter)

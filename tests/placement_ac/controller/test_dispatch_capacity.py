@@ -102,7 +102,7 @@ def test_a_worker_that_refuses_is_logged_once_and_gets_jobs_nevertheless(
     time.sleep(0.6)  # the next question is then a new one, unless answers are kept
     stage.submit("two", requests={GPU: "16"})
     soon(lambda: nominations(stage, "two"), [["p-a"]])
-    soon(lambda: questions(stage), 2 * len(SIZES))
+    soon(lambda: questions(stage), 3 * len(SIZES))  # and once for the identity of each worker
     logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
     assert len(logged) == len(SIZES)
     assert all("does not let the account" in line for line in logged)

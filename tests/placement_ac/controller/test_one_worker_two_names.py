@@ -47,9 +47,9 @@ def stage(play: Play) -> Stage:
 
 
 def import_again(stage: Stage, rights: dict[str, list[str]]) -> None:
-    stage.admin.secret("multikueue-again", value=kubeconfig_with(stage, rights, "again"))
-    managed(stage.admin, "again")
-    stage.select("w", "again")
+    stage.admin.secret("multikueue-w-new", value=kubeconfig_with(stage, rights, "w-new"))
+    managed(stage.admin, "w-new")
+    stage.select("w", "w-new")
 
 
 def replace_account(stage: Stage, rights: dict[str, list[str]]) -> None:
@@ -86,9 +86,9 @@ def test_the_job_goes_on_and_the_next_one_runs_once(
 
 
 def test_neither_is_listed_yet(stage: Stage) -> None:
-    stage.admin.secret("multikueue-again", value=kubeconfig_with(stage, ALL, "again"))
-    managed(stage.admin, "again")
-    stage.select("again", "w")
+    stage.admin.secret("multikueue-w-new", value=kubeconfig_with(stage, ALL, "w-new"))
+    managed(stage.admin, "w-new")
+    stage.select("w-new", "w")
     stage.controllers.start()
     stage.until_listed("w")
     assert [request.body["spec"]["clusters"] for request in stage.config_writes()] == [["p-w"]]
@@ -99,11 +99,11 @@ def test_two_names_that_nothing_told_apart_are_found_by_a_job_that_never_runs(
 ) -> None:
     shorten(monkeypatch, START_SECONDS=2.0, AGAIN_SECONDS=0.2)
     replace_account(stage, FEW)
-    stage.admin.secret("multikueue-again", value=kubeconfig_with(stage, FEW, "again"))
-    managed(stage.admin, "again")
-    stage.select("w", "again")
+    stage.admin.secret("multikueue-w-new", value=kubeconfig_with(stage, FEW, "w-new"))
+    managed(stage.admin, "w-new")
+    stage.select("w", "w-new")
     stage.controllers.start()
-    stage.until_listed("again", "w")
+    stage.until_listed("w", "w-new")
     stage.submit("job")
     stage.until_runs("job", "w")
     assert stage.listed() == ["w"]
