@@ -25,6 +25,7 @@ from tests.kubectl_placement.doctor.worker_pair import (
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.driver import CORE, NS
+from tests.support.worker_copies import copy_of as copy_of_another_hub
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,17 @@ BREAKS = (
             ("FAIL", "the hub's has quota there, so it is sent nowhere else and never runs"),
             ("WARN", "the hub's never runs if it gets quota there"),
         )
+    ),
+    Break(
+        "another hub's job runs there",
+        lambda pair: copy_of_another_hub(pair.worker, "job-theirs", "QuotaReserved", namespace="team"),
+        "worker-origin",
+        "FAIL",
+        "set another multiKueue.origin in the configuration of Kueue on each hub: it has 1 unfinished "
+        "Workload with quota, of origin multikueue, that this hub does not have, and Kueue deletes them with"
+        " their jobs",
+        "kubectl --context cluster2 get workloads -A -l kueue.x-k8s.io/multikueue-origin=multikueue",
+        fixed_by=without(f"{KUEUE}/namespaces/team/workloads/job-theirs"),
     ),
     Break(
         "a right is missing",
