@@ -65,7 +65,13 @@ class WorkerInspector:
 
     async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
         """Return the result for each target, in order. Raises only CancelledError."""
-        return tuple(await asyncio.gather(*map(self._inspect, targets)))
+        return tuple(await asyncio.gather(*map(self._inspect_all, targets)))
+
+    async def _inspect_all(self, target: WorkerTarget) -> WorkerInspection:
+        found, source = await self._inspect(target), target.credential
+        if found.access_problem or not isinstance(source, CredentialSource):
+            return found
+        return replace(found, unknown_copies=await self._unknown_copies.read(source, self.now))
 
     async def _inspect(self, target: WorkerTarget) -> WorkerInspection:
         source = target.credential
@@ -79,10 +85,7 @@ class WorkerInspector:
             return WorkerInspection(target, AccessProblem.NO_PLUGIN)
         async with self._slots:
             try:
-                found = await self._log_in_and_ask(target, source)
-                if found.access_problem is None:
-                    found = replace(found, unknown_copies=await self._unknown_copies.read(source, self.now))
-                return found
+                return await self._log_in_and_ask(target, source)
             except HubForbidden as why:
                 return WorkerInspection(target, AccessProblem.NO_RIGHT, str(why))
             except WorkerError as why:
