@@ -24,7 +24,14 @@ from kubectl_placement.readers.foreign_jobs import ForeignJobReader
 from kubectl_placement.readers.quota_reader import read_quota
 from kubectl_placement.readers.worker_inspector import WorkerInspector
 from placement_ac.cli.login_options import FILE, duration, option_group, with_client
-from placement_ac.core.api.constants import CLUSTER_PROFILE, LOCAL_QUEUE, RESOURCE_FLAVOR, SECRET, TOPOLOGY
+from placement_ac.core.api.constants import (
+    CLUSTER_PROFILE,
+    LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
+    SECRET,
+    TOPOLOGY,
+    WORKLOAD,
+)
 from placement_ac.core.api.fields import get_strs
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.text import joined
@@ -149,7 +156,14 @@ async def inspect_workers(
         message = joined(sorted(there)) or "none"
         raise click.UsageError(f"use one of the clusters {message}: no check has {joined(strange)}")
     connector, plugins = connector_of(client, setup.view, wanted), wanted.access_providers is not None
-    visits = WorkerInspector(connector, setup.worker_requirements, setup.kueue_namespace, plugins=plugins)
+    visits = WorkerInspector(
+        connector,
+        setup.worker_requirements,
+        setup.kueue_namespace,
+        setup.dump.by_key(WORKLOAD),
+        setup.view.now,
+        plugins=plugins,
+    )
     return await visits.inspect(
         [target for target in targets if target.cluster in (wanted.clusters or there)]
     )

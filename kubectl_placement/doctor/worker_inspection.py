@@ -31,6 +31,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, get_str, get_value, key_of, name_of
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
+from placement_ac.core.inputs.unknown_copies import UnknownCopies
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
@@ -104,6 +105,8 @@ class WorkerInspection:
     """Of INSPECTED_KINDS and DEFINITION_KINDS."""
     foreign_jobs: tuple[ForeignJob, ...] | Unknown = ()
     """Those that have the name of one of the target's jobs."""
+    unknown_copies: UnknownCopies | None = None
+    """The running jobs of this hub's origin there that the hub does not have; None: it was not asked."""
     kueue_config: Object | Unknown = field(default_factory=dict)
     """The ConfigMap with the configuration of its Kueue."""
     user: str = ""

@@ -23,6 +23,7 @@ from kubectl_placement.doctor.worker_inspection import (
     WorkerInspection,
     worker_rule,
 )
+from kubectl_placement.doctor.worker_origin import origin
 from kubectl_placement.doctor.worker_queue_rules import APPLY, queues
 from kubectl_placement.doctor.worker_queue_rules import RULES as QUEUE_RULES
 from kubectl_placement.hub.dump import MissingRight
@@ -229,7 +230,7 @@ def reads(worker: InspectedWorker) -> Iterator[Finding]:
 
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     # Objects are migrated before Kueue is upgraded.
-    *(access, stored_versions, kueue, jobs, integrations, same_names, rights, reads),
+    *(access, stored_versions, kueue, jobs, integrations, same_names, origin, rights, reads),
     *QUEUE_RULES,
 )
 

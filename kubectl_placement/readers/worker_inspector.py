@@ -6,8 +6,10 @@ Secret, a plugin or a worker.
 """
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 from kubectl_placement.doctor.worker_inspection import (
@@ -21,6 +23,7 @@ from kubectl_placement.doctor.worker_inspection import (
 from kubectl_placement.readers.foreign_jobs import find_foreign_jobs
 from placement_ac.core.api.constants import WORKLOAD
 from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.fields import Key
 from placement_ac.core.inputs.fitness import Unknown, WorkerRequirements
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.workers.connector import (
@@ -32,6 +35,7 @@ from placement_ac.workers.connector import (
     worker_error_text,
 )
 from placement_ac.workers.queries import WorkerQueries
+from placement_ac.workers.unknown_copies import UnknownCopyReader
 
 CONCURRENT_WORKERS: Final = 8
 """Workers at the same time."""
@@ -40,19 +44,34 @@ UNAUTHORIZED: Final = 401
 
 @dataclass(frozen=True)
 class WorkerInspector:
-    """Inspects workers through `connector`. `plugins`: whether it has plugins for ClusterProfiles."""
+    """Inspects workers through `connector`. `workloads`: those of the hub, by namespace and name.
+
+    `plugins`: whether it has plugins for ClusterProfiles.
+    """
 
     connector: WorkerConnector
     needs: WorkerRequirements
     kueue_namespace: str
+    workloads: Collection[Key]
+    now: datetime
     plugins: bool = field(default=False, kw_only=True)
     _slots: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(CONCURRENT_WORKERS), init=False
     )
 
+    @cached_property
+    def _unknown_copies(self) -> UnknownCopyReader:
+        return UnknownCopyReader(self.connector, WORKLOAD.at(self.needs.version), self.workloads.__contains__)
+
     async def inspect(self, targets: Iterable[WorkerTarget]) -> tuple[WorkerInspection, ...]:
         """Return the result for each target, in order. Raises only CancelledError."""
-        return tuple(await asyncio.gather(*map(self._inspect, targets)))
+        return tuple(await asyncio.gather(*map(self._inspect_all, targets)))
+
+    async def _inspect_all(self, target: WorkerTarget) -> WorkerInspection:
+        found, source = await self._inspect(target), target.credential
+        if found.access_problem or not isinstance(source, CredentialSource):
+            return found
+        return replace(found, unknown_copies=await self._unknown_copies.read(source, self.now))
 
     async def _inspect(self, target: WorkerTarget) -> WorkerInspection:
         source = target.credential

@@ -88,6 +88,7 @@ def _others(settings: Settings) -> Iterator[Right]:
     yield _status(CAPACITY_PROVIDER), ("patch",)
     yield _on(EVENT), ("create", "patch")
     yield _on(SECRET, kueue), ("get",)  # to ask a worker
+    yield _on(CONFIG_MAP, kueue, KUEUE_CONFIG_MAP), ("get",)  # the origin of its copies there
     for name in (CAPACITY_NAME, CAPACITY_QUEUES_NAME):
         yield _on(CONFIG_MAP, lease, name), ("create", "patch")
     if settings.leader_elect:
@@ -99,7 +100,6 @@ def _of_options(settings: Settings) -> Iterator[Right]:
     kueue, provisions = settings.kueue_namespace, settings.credentials_provision != "none"
     if provisions or settings.credentials_probe:
         yield _on(DEPLOYMENT, kueue, KUEUE_MANAGER), ("get",)
-        yield _on(CONFIG_MAP, kueue, KUEUE_CONFIG_MAP), ("get",)
     if provisions:
         yield _on(ACCOUNT), ("create", "patch", "delete")
         yield _on(PERMISSION), ("create", "patch", "delete")

@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
 from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.unknown_copies import UnknownCopiesByCredentials
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
 from placement_ac.core.selection.mass_loss import clusters_before
@@ -51,6 +52,7 @@ class SnapshotBuilder:
         probe_results: Mapping[str, state.ProbeResult],
         queue_facts: Mapping[str, WorkerFacts],
         identities: Identities,
+        unknown_copies: UnknownCopiesByCredentials,
     ) -> state.Snapshot:
         """Return all that `key` depends on; all after `now` is what the caller remembers."""
         if key.kind == "check":
@@ -136,6 +138,7 @@ class SnapshotBuilder:
                     queue_facts=queue_facts,
                     probe_results=probe_results,
                     identities=identities,
+                    unknown_copies=unknown_copies,
                     managed=self._managed([*credentials, *listed_clusters, *before]),
                     setup_remarks=setup_remarks,
                     maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},

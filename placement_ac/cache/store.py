@@ -53,6 +53,7 @@ from placement_ac.core.inputs.state import (
     Snapshot,
     WorkerCopies,
 )
+from placement_ac.core.inputs.unknown_copies import UnknownCopiesByCredentials
 from placement_ac.core.inputs.worker_setup import WorkerSetupInputs, WorkerSetupPolicy
 from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.worker_setup.readiness import SetupState
@@ -210,12 +211,24 @@ class Cache:
         probe_results: Mapping[str, ProbeResult] | None = None,
         queue_facts: Mapping[str, WorkerFacts] | None = None,
         identities: Identities | None = None,
+        unknown_copies: UnknownCopiesByCredentials | None = None,
     ) -> Snapshot:
         """Return all that `key` depends on; all after `now` is what the caller remembers."""
         self._state.last_snapshot_at = now
         return self._snapshots.build(
-            key, now, ages, worker_copies or {}, probe_results or {}, queue_facts or {}, identities or {}
+            key,
+            now,
+            ages,
+            worker_copies or {},
+            probe_results or {},
+            queue_facts or {},
+            identities or {},
+            unknown_copies or {},
         )
+
+    def has_workload(self, id_: Id) -> bool:
+        """Whether the hub has a Workload; False for some: without a check, or finished, it is not kept."""
+        return id_ in self._tables.workloads.objects
 
     def provisioning_inputs(
         self, cluster: str, now: datetime, ages: Ages | None = None

@@ -40,6 +40,7 @@ from placement_ac.workers.probe import Probe, probe_checks
 from placement_ac.workers.queries import HubLocalQueues
 from placement_ac.workers.queues import QueueReader
 from placement_ac.workers.scores import NodeReader, ScoreReader
+from placement_ac.workers.unknown_copies import UnknownCopyReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def new_reconciler(
         read_queues=queues.read,
         ask_worker=capacity.ask_worker if capacity else None,
         read_identity=IdentityReader(connector).read,
+        count_unknown_copies=UnknownCopyReader(connector, resources[WORKLOAD], cache.has_workload).read,
         probe=partial(probe_checks, probe, HubLocalQueues(client)) if settings.credentials_probe else None,
         scores=scores,
         clock=clock,
@@ -146,7 +148,9 @@ def new_cache(inputs: SessionInputs) -> Cache:
         facts,
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
-        policy=replace(policy.placement_policy(settings, policy.DISPATCH_STEPS), identify=True),
+        policy=replace(
+            policy.placement_policy(settings, policy.DISPATCH_STEPS), identify=True, guards_copies=True
+        ),
         provisioning=provisioning,
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),
         providers=providers.allowed_servers if providers else None,

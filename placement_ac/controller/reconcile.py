@@ -22,10 +22,10 @@ from placement_ac.controller.background_queries import (
     ReadQueues,
 )
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS, Flow
-from placement_ac.controller.identity_queries import IdentityQueries, ReadIdentity
 from placement_ac.controller.key_state import KeyStates, with_ages
 from placement_ac.controller.recorder import Recorder
 from placement_ac.controller.score_reporter import ScoreReporter
+from placement_ac.controller.source_queries import Ask, SourceQueries
 from placement_ac.controller.workload_writes import HANGS
 from placement_ac.controller.writer import WriteContext, Writer
 from placement_ac.core.api.constants import APPLY_FAILED, MULTIKUEUE_CONFIG, READY, RETRY
@@ -42,7 +42,9 @@ from placement_ac.core.api.errors import (
 )
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.credentials.provisioning import plan_provisioning
+from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.inputs.state import Key, Plan, Snapshot
+from placement_ac.core.inputs.unknown_copies import UnknownCopies
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.event_intents import (
@@ -103,8 +105,8 @@ class Reconciler:
     `clock` returns the time of day (UTC) for conditions, `monotonic` seconds of a monotonic clock.
     `add_after(key, seconds)` requeues a key; `read_copies` reads a cluster's copies, `read_queues` its queues
     (None: nobody asks for them), which `ask_worker` gets as well; `probe` probes a cluster (None: no cluster
-    is probed), `read_identity` reads what tells a worker from others (None: nobody asks), `scores` reports
-    those of clusters.
+    is probed), `read_identity` reads what tells a worker from others, `count_unknown_copies` counts copies
+    there that the hub does not have (None: nobody asks), `scores` reports those of clusters.
     """
 
     def __init__(
@@ -117,7 +119,8 @@ class Reconciler:
         read_queues: ReadQueues | None = None,
         ask_worker: AskWorker | None = None,
         probe: ProbeCluster | None = None,
-        read_identity: ReadIdentity | None = None,
+        read_identity: Ask[WorkerIdentity] | None = None,
+        count_unknown_copies: Ask[UnknownCopies] | None = None,
         scores: ScoreReporter | None = None,
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -135,7 +138,8 @@ class Reconciler:
         self._queries = BackgroundQueries(
             self._states, read_copies, read_queues, probe, add_after, ask_worker
         )
-        self._identities = IdentityQueries(read_identity, clock, add_after)
+        self._identities = SourceQueries(read_identity, clock, add_after)
+        self._unknown_copies = SourceQueries(count_unknown_copies, clock, add_after)
         self._scores = scores
         self._on_close = on_close
         self._logged = LogDeduplicator()
@@ -156,6 +160,7 @@ class Reconciler:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
         self._queries.cancel()
         self._identities.cancel()
+        self._unknown_copies.cancel()
         if self._scores:
             self._scores.cancel()
         self._writer.workload_writes.cancel()
@@ -164,7 +169,8 @@ class Reconciler:
     async def close(self) -> None:
         """Stop posting events and querying workers."""
         await self._recorder.close()
-        tasks = [*self._queries.cancel(), *self._identities.cancel(), *self._writer.workload_writes.cancel()]
+        tasks = [*self._queries.cancel(), *self._identities.cancel(), *self._unknown_copies.cancel()]
+        tasks += self._writer.workload_writes.cancel()
         tasks += self._scores.cancel() if self._scores else []
         self._states.clear()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -183,6 +189,7 @@ class Reconciler:
             with_ages(state.probes, now),
             with_ages(state.queues, now),
             self._identities.answers,
+            self._unknown_copies.answers,
         )
 
     async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
@@ -198,6 +205,7 @@ class Reconciler:
         self._states.keep(key, wanted.lasting)
         self._queries.start(key, snapshot, wanted)
         self._identities.start(key, wanted.ask_for_identity)
+        self._unknown_copies.start(key, wanted.ask_for_unknown_copies)
         result = WriteResult()
         context = self._context(key, snapshot, wanted)
         through_config = diff.phases_through_config(snapshot, wanted)

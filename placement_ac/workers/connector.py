@@ -112,10 +112,10 @@ class WorkerConnector:
         providers: AccessProviders | None = None,
         profile_resource: Resource | None = None,
     ) -> None:
-        self._hub = client
+        self.hub = client
         self._secrets = secret_resource
         self._profiles = profile_resource
-        self._namespace = kueue_namespace
+        self.kueue_namespace = kueue_namespace
         self.timeout = timeout
         self._providers = providers
         # Of its own: the loop's threads may all wait for a name server.
@@ -143,7 +143,7 @@ class WorkerConnector:
 
     async def get_credential(self, source: CredentialSource, deadline: float) -> CredentialObject:
         """Return the object that `source` names, as it is on the hub now."""
-        described_as = f"{source.kind} {self._namespace}/{source.name}"
+        described_as = f"{source.kind} {self.kueue_namespace}/{source.name}"
         resource = self._secrets if source.kind == "Secret" else self._profiles
         if resource is None:
             raise WorkerError(f"{described_as} cannot be read: the hub has no ClusterProfiles")
@@ -154,7 +154,7 @@ class WorkerConnector:
             raise WorkerError(f"correct its {field}: {source.name!r} is not the name of a {source.kind}")
         late = f"{described_as}: the hub did not give it"
         try:
-            got = await self.within(deadline, self._hub.get(resource, source.name, self._namespace), late)
+            got = await self.within(deadline, self.hub.get(resource, source.name, self.kueue_namespace), late)
         except NotFound:
             raise WorkerError(f"{described_as} does not exist") from None
         except ApiError as error:

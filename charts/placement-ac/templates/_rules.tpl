@@ -80,11 +80,15 @@ them. */}}
   verbs: [create, patch]
 {{- end }}
 
-{{/* In Kueue's namespace: the workers' credentials. */}}
+{{/* In Kueue's namespace: the workers' credentials, and the origin and the feature gates in Kueue's configuration. */}}
 {{- define "placement-ac.rules.kueue" -}}
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [kueue-manager-config]
+  verbs: [get]
 - apiGroups: [multicluster.x-k8s.io]
   resources: [clusterprofiles]
   verbs: [list, watch]
@@ -157,15 +161,11 @@ that workers get. */}}
   verbs: [list, watch]
 {{- end }}
 
-{{/* To find Kueue's release and feature gates, which decide which rights are probed and granted. */}}
+{{/* To find Kueue's release, which decides with its feature gates which rights are probed and granted. */}}
 {{- define "placement-ac.rules.release" -}}
 - apiGroups: [apps]
   resources: [deployments]
   resourceNames: [kueue-controller-manager]
-  verbs: [get]
-- apiGroups: [""]
-  resources: [configmaps]
-  resourceNames: [kueue-manager-config]
   verbs: [get]
 {{- end }}
 

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 from placement_ac.core.api import constants, objects, schemas
 from placement_ac.core.api.constants import (
+    ANNOTATION_DELETE_UNKNOWN,
     ANNOTATION_DRAINING,
     ANNOTATION_MAINTENANCE,
     ANNOTATION_SECOND_NAMES,
@@ -428,6 +429,7 @@ def managed_cluster(
         if with_labels
         else (),
         maintenance=meta.annotations.get(ANNOTATION_MAINTENANCE, "")[:_MAINTENANCE_CHARS],
+        deletes_unknown_copies=meta.annotations.get(ANNOTATION_DELETE_UNKNOWN) == "true",
         claim=_claim_of(raw),
         created=created_at(raw),
         allocatable=_allocatable(raw) if with_allocatable else _NO_AMOUNTS,

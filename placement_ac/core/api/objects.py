@@ -241,6 +241,8 @@ class ManagedCluster:
     workers."""
     maintenance: str = ""
     """The annotation that announces its maintenance; "": there is none."""
+    deletes_unknown_copies: bool = False
+    """Whether an admin consents that Kueue deletes the copies there that this hub does not have."""
     taints: tuple[ClusterTaint, ...] = ()
     """Read only for our dispatcher and to set up workers."""
     claim: str = ""

@@ -33,6 +33,7 @@ from placement_ac.core.inputs.fitness import Fitness
 from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.rights import UNKNOWN_KUEUE, RunningKueue
+from placement_ac.core.inputs.unknown_copies import UnknownCopiesByCredentials
 from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource
 from placement_ac.core.maintenance.window import MaintenanceWindow
 
@@ -171,6 +172,8 @@ class PlacementPolicy:
     """Whether clusters are probed before they are listed."""
     identify: bool = False
     """Whether workers are asked for what tells one from another, before they are listed."""
+    guards_copies: bool = False
+    """Whether workers are asked for copies that Kueue would delete, before they are listed."""
 
     @property
     def compares_clusters(self) -> bool:
@@ -204,6 +207,9 @@ class SinceKind(StrEnum):
     JUST_UNLISTED = auto()  # a cluster that the list has just lost
     SECOND_NAME = auto()  # a listed cluster that is the same worker as another one
     IDENTITY_AWAITED = auto()  # a cluster that is to be listed when it is known which worker it is
+    COPIES_AWAITED = auto()  # a cluster that is to be listed when its worker has said whose jobs run there
+    UNLISTED = auto()  # a cluster that was unlisted in the last hour
+    UNKNOWN_COPIES = auto()  # a listed cluster whose worker has running jobs of our origin that are not ours
     SELECTION = auto()  # the names of the MultiKueueClusters whose clusters are selected
     FLAPPING = auto()  # the same, if the selection before it was short
     DESELECTED = auto()  # a listed cluster that leaves or stands by
@@ -374,6 +380,8 @@ class FleetState:
     """Cluster → the result of its last probe."""
     identities: Identities = field(default_factory=dict)
     """Credentials → the identity that their worker has shown, of all that were used."""
+    unknown_copies: UnknownCopiesByCredentials = field(default_factory=dict)
+    """Credentials → the copies of our origin on their worker that this hub does not have."""
     managed: Mapping[str, ManagedCluster] = field(default_factory=dict)
     """Cluster → its ManagedCluster."""
     setup_remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -565,6 +573,8 @@ class Plan:
     """Clusters that are to be asked whether they are fit."""
     ask_for_identity: tuple[CredentialSource, ...] = ()
     """The credentials of workers that are to be asked for what tells them from others."""
+    ask_for_unknown_copies: tuple[CredentialSource, ...] = ()
+    """The credentials of workers that are to be asked for copies that this hub does not have."""
     events: tuple[EventIntent, ...] = ()
     config_events: Callable[[], tuple[EventIntent, ...]] = field(default=tuple, compare=False)
     """Returns the events about the write of the list: called after it was written."""

@@ -37,6 +37,7 @@ from placement_ac.core.plan.quarantine import quarantine_remarks
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
+from placement_ac.core.selection.unknown_copies import unknown_copies_remarks
 
 
 def judge(snapshot: Snapshot, targets: TargetClusters) -> Verdict:
@@ -239,6 +240,7 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from targets.selection.remarks
     remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
     yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
+    yield from unknown_copies_remarks(snapshot, targets.listed)
     yield from _of_setups(snapshot, targets)
     yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):

@@ -177,7 +177,7 @@ def _whole_plan(
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
         *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves),
-        targets.identity,
+        *(targets.identity, targets.unknown_copies),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
     waits = (next_probe, NAME_CONFLICT_SECONDS if name_conflict else None)
@@ -205,6 +205,7 @@ def _whole_plan(
         ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
         probe_requests=probe_requests,
         ask_for_identity=targets.identity.ask,
+        ask_for_unknown_copies=targets.unknown_copies.ask,
         events=(
             *(*mass_loss.events, *unusable.events, *drain_events),
             *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
@@ -218,8 +219,8 @@ def _whole_plan(
 
 
 def _verdicts(snapshot: Snapshot, targets: TargetClusters, verdict: Verdict) -> dict[str, Verdict]:
-    """Return the verdict on each check; none yet while the first clusters wait to be asked who they are."""
-    if targets.identity.waiting and not (targets.to_list or snapshot.objects.listed):
+    """Return the verdict on each check; none yet while the first clusters wait for their answers."""
+    if targets.waits_for_answers and not (targets.to_list or snapshot.objects.listed):
         return {}
     return {check.meta.name: verdict for check in snapshot.checks.ours}
 

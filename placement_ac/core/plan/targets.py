@@ -27,6 +27,7 @@ from placement_ac.core.selection.selection import (
     listed_clusters,
     select,
 )
+from placement_ac.core.selection.unknown_copies import UnknownCopiesQuestions, unknown_copies_questions
 
 _TAKES_OVER: Final = "it takes over from {}, the same worker, as soon as that is no longer listed"
 
@@ -50,6 +51,12 @@ class TargetClusters(NamedTuple):
     provisioned: ProvisionedClusters = ProvisionedClusters()
     workloads: ConfigWorkloads = ConfigWorkloads(frozenset())
     identity: IdentityQuestions = IdentityQuestions()
+    unknown_copies: UnknownCopiesQuestions = UnknownCopiesQuestions()
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Whether a cluster is not listed yet because workers are asked."""
+        return bool(self.identity.waiting or self.unknown_copies.waiting)
 
 
 def select_targets(snapshot: Snapshot) -> TargetClusters:
@@ -62,7 +69,9 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
     selection, beyond = without_beyond(selection, provisioned)
     new = [entry.cluster for entry in within if entry.cluster not in listed]
     identity = identity_questions(snapshot, listed, new, selection.second_names)
-    within = _while_some_wait(snapshot, within, selection, listed, identity.waiting)
+    unknown_copies = unknown_copies_questions(snapshot, listed, new)
+    waiting_for_answer = {**identity.waiting, **unknown_copies.waiting}
+    within = _while_some_wait(snapshot, within, selection, listed, waiting_for_answer)
     workloads = group_workloads(snapshot)
     renaming = begin_renaming(snapshot, within, listed, workloads.running, selection.groups)
     wanted = {entry.name for entry in renaming.wanted}
@@ -83,7 +92,7 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
     to_list, waiting = _with_free_slot(named, listed, slots)
     why = {cluster: _TAKES_OVER.format(other) for cluster, other in blocked.items()}
     selection = selection._replace(
-        left_out={**selection.left_out, **identity.waiting, **why},
+        left_out={**selection.left_out, **waiting_for_answer, **why},
         second_names={**selection.second_names, **blocked},
     )
     return TargetClusters(
@@ -98,6 +107,7 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
         provisioned=provisioned,
         workloads=workloads,
         identity=identity,
+        unknown_copies=unknown_copies,
     )
 
 

@@ -26,6 +26,7 @@ from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.selection.aliases import second_names, worker_groups
 from placement_ac.core.selection.probe_schedule import probe_objection
+from placement_ac.core.selection.unknown_copies import unknown_copies_objection
 
 _NO_CREDENTIALS: Final = Unusable("no credentials")
 _NAME_MAX: Final = min(OBJECT_NAME_MAX, CLUSTER_NAME_MAX)
@@ -234,7 +235,8 @@ def _credentials_for(
         return Unusable(problem)
     source = snapshot.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(source, CredentialSource) and cluster not in listed:
-        return probe_objection(snapshot, cluster, source) or source
+        probed = probe_objection(snapshot, cluster, source)
+        return probed or unknown_copies_objection(snapshot, cluster, source) or source
     return source
 
 

@@ -7,6 +7,7 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +120,15 @@ def test_a_malformed_answer_of_a_worker_is_reported(pair: Pair, path: str, answe
     assert visit.problem
 
 
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
+
+
 async def visited(
     hub: Driver, targets: list[WorkerTarget], seconds: float = 5.0
 ) -> tuple[WorkerInspection, ...]:
     async with Client(login_to(hub.hub)) as client:
         entrance = WorkerConnector(client, SECRETS.at("v1"), NS, timeout=seconds)
-        return await WorkerInspector(entrance, WorkerRequirements("v1beta2"), NS).inspect(targets)
+        return await WorkerInspector(entrance, WorkerRequirements("v1beta2"), NS, (), NOW).inspect(targets)
 
 
 def target_at(pair: Pair, name: str, port: int) -> WorkerTarget:

@@ -25,6 +25,7 @@ from tests.kubectl_placement.doctor.worker_pair import (
 from tests.support import kueue
 from tests.support.admin import Admin, login_to
 from tests.support.driver import CORE, NS
+from tests.support.worker_copies import copy_of as copy_of_another_hub
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,17 @@ BREAKS = (
         )
     ),
     Break(
+        "another hub's job runs there",
+        lambda pair: copy_of_another_hub(pair.worker, "job-theirs", "QuotaReserved", namespace="team"),
+        "worker-origin",
+        "FAIL",
+        "set another multiKueue.origin in the configuration of Kueue on each hub: it has 1 unfinished "
+        "Workload with quota, of origin multikueue, that this hub does not have, and Kueue deletes them with"
+        " their jobs",
+        "kubectl --context cluster2 get workloads -A -l kueue.x-k8s.io/multikueue-origin=multikueue",
+        fixed_by=without(f"{KUEUE}/namespaces/team/workloads/job-theirs"),
+    ),
+    Break(
         "a right is missing",
         lambda pair: pair.grant("sender", *needed()[1:]),
         "worker-rights",
@@ -368,6 +380,16 @@ def test_a_worker_that_does_not_say_which_jobs_it_has_is_inspected_in_all_else(
     [wrong] = [one for one in found if one["level"] != "OK"]
     assert wrong["message"] == f"{CLUSTER}: unknown: the worker answered with HTTP {status}"
     assert wrong["fix"] == f"placement-ac doctor --workers --cluster {CLUSTER}"
+
+
+def test_the_hubs_own_job_that_kueue_has_not_recorded_yet_is_no_other(broken_pair: Pair) -> None:
+    namesake(quota=True)(broken_pair)
+    named = {"kueue.x-k8s.io/prebuilt-workload-name": "job-train"}
+    marks = {"labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"}, "annotations": named}
+    broken_pair.worker.ask("PATCH", JOB, {"metadata": marks}, "merge")
+    levels = broken_pair.levels()
+    without(JOB)(broken_pair)
+    assert levels == ALL_OK
 
 
 def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:

@@ -1,18 +1,18 @@
 """
-Asks workers which ones they are, in tasks of their own: each kubeconfig once at a time, for all keys.
+Asks workers a question in tasks of their own: each kubeconfig once at a time, for all keys.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from placement_ac.core.inputs.identity import Identities, WorkerIdentity
 from placement_ac.core.inputs.state import Key
 from placement_ac.core.kubeconfig.source import CredentialSource
 
-ReadIdentity = Callable[[CredentialSource, datetime], Awaitable[WorkerIdentity]]
-"""Asks the worker of a CredentialSource, at that time, what tells it from others; raises nothing."""
+A = TypeVar("A")
+Ask = Callable[[CredentialSource, datetime], Awaitable[A]]
+"""Asks the worker of a CredentialSource, at that time; raises nothing."""
 
 MAX_REMEMBERED: Final = 10_000
 """How many kubeconfigs are remembered."""
@@ -20,39 +20,39 @@ TOGETHER_SECONDS: Final = 0.25
 """Answers are taken in together while more are to come: one plan for all workers, not one for each."""
 
 
-class IdentityQueries:
+class SourceQueries(Generic[A]):
     """The running queries and the last answers; an answer requeues all keys that asked.
 
-    `read` None: no worker is asked. `clock` returns the time of day (UTC).
+    `ask` None: no worker is asked. `clock` returns the time of day (UTC).
     """
 
     def __init__(
         self,
-        read: ReadIdentity | None,
+        ask: Ask[A] | None,
         clock: Callable[[], datetime],
         add_after: Callable[[Key, float], None],
     ) -> None:
-        self._read = read
+        self._ask = ask
         self._clock = clock
         self._add_after = add_after
-        self._answers: dict[CredentialSource, WorkerIdentity] = {}
+        self._answers: dict[CredentialSource, A] = {}
         """The oldest first."""
         self._asking: dict[CredentialSource, tuple[asyncio.Task[None], set[Key]]] = {}
 
     @property
-    def answers(self) -> Identities:
+    def answers(self) -> dict[CredentialSource, A]:
         """The last answer of each worker."""
         return dict(self._answers)
 
     def start(self, key: Key, sources: Iterable[CredentialSource]) -> None:
         """Ask these workers for a key, unless they are being asked."""
-        if self._read is None:
+        if self._ask is None:
             return
         for source in sources:
             if source in self._asking:
                 self._asking[source][1].add(key)
                 continue
-            task = asyncio.get_running_loop().create_task(self._query(source, self._read))
+            task = asyncio.get_running_loop().create_task(self._query(source, self._ask))
             self._asking[source] = task, {key}
 
     def cancel(self) -> list[asyncio.Task[None]]:
@@ -64,8 +64,8 @@ class IdentityQueries:
         self._answers.clear()
         return tasks
 
-    async def _query(self, source: CredentialSource, read: ReadIdentity) -> None:
-        answer = await read(source, self._clock())
+    async def _query(self, source: CredentialSource, ask: Ask[A]) -> None:
+        answer = await ask(source, self._clock())
         self._answers.pop(source, None)
         self._answers[source] = answer
         if len(self._answers) > MAX_REMEMBERED:
