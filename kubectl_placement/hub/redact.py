@@ -22,7 +22,7 @@ from kubectl_placement.hub.controller_settings import (
 )
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import CRD
-from kubectl_placement.hub.kubeconfigs import server_and_user
+from kubectl_placement.hub.kubeconfigs import endpoint_of, server_and_user
 from kubectl_placement.hub.redact_pods import REDACTED, is_read, job_template, pod_template
 from placement_ac.core.api.constants import (
     ADDON_CONTROLLER,
@@ -47,7 +47,7 @@ _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
 _KUBECONFIG: Final = """apiVersion: v1
 kind: Config
 current-context: redacted
-clusters: [{{name: redacted, cluster: {{server: 'https://redacted.invalid'}}}}]
+clusters: [{{name: redacted, cluster: {{server: 'https://{server}.redacted.invalid'}}}}]
 users: [{{name: redacted, user: {{token: {token}}}}}]
 contexts: [{{name: redacted, context: {{cluster: redacted, user: redacted}}}}]
 """
@@ -72,7 +72,12 @@ def _shared_objects(dump: Dump, kind: Kind, namespaces: Collection[str]) -> list
         return [obj for obj in objects if _is_ours(obj)]
     if kind == SECRET:
         users = [server_and_user(obj) or key_of(obj) for obj in objects]
-        return [_secret(obj, users.index(user) + 1) for obj, user in zip(objects, users, strict=True)]
+        servers = [endpoint_of(obj) or key_of(obj) for obj in objects]
+        numbers = (
+            (users.index(user) + 1, servers.index(server) + 1)
+            for user, server in zip(users, servers, strict=True)
+        )
+        return [_secret(obj, *alike) for obj, alike in zip(objects, numbers, strict=True)]
     if kind == DEPLOYMENT:
         ours = deployments(dump)
         return [_deployment(obj) for obj in objects if key_of(obj)[0] in namespaces or _has_rule(obj, ours)]
@@ -116,14 +121,18 @@ def _changed(node: Any, field: str, value_of: Callable[[Object], Any]) -> Any:
     return whole | {field: value_of(whole)} if field in whole else whole
 
 
-def _secret(obj: Object, number: int) -> Object:
-    """Return a Secret without values. `number`: the same for kubeconfigs of the same server and user."""
+def _secret(obj: Object, user: int, server: int) -> Object:
+    """Return a Secret without values.
+
+    `user`: the same for kubeconfigs of the same server and user; `server`: for those of the same server, TLS
+    name, proxy and CA.
+    """
     data: dict[str, Any] = dict.fromkeys(get_dict(obj, "data"), _REPLACED)
     parsed = secret(obj)
     if KUBECONFIG_KEY in data and not parsed.problem:
         times = {"iat": parsed.issued, "exp": parsed.expires}
         seconds = {claim: int(when.timestamp()) for claim, when in times.items() if when}
-        content = _KUBECONFIG.format(token=_token({"jti": str(number), **seconds}))
+        content = _KUBECONFIG.format(server=f"server-{server}", token=_token({"jti": str(user), **seconds}))
         data[KUBECONFIG_KEY] = base64.b64encode(content.encode()).decode()
     return _head(obj, "type", "immutable") | {"data": data}
 

@@ -31,7 +31,7 @@ Id = tuple[str, str]
 
 @dataclass(slots=True)
 class _Count:
-    """What has been counted, also if the answer breaks off: such a worker is not one without copies."""
+    """The copies counted so far: an answer that breaks off does not make them none."""
 
     number: int = 0
 

@@ -143,6 +143,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_MOVABLE,
         constants.ANNOTATION_MOVES,
         constants.ANNOTATION_MAINTENANCE,
+        constants.ANNOTATION_DELETE_UNKNOWN,
         constants.ANNOTATION_QUARANTINE,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (

@@ -152,7 +152,7 @@ def test_a_secret_has_only_our_annotations(key: str) -> None:
 def test_the_values_of_a_secret_are_replaced() -> None:
     [found] = shared(raw_secret(kubeconfig=encoded(TOKEN), other="dG9wLXNlY3JldA=="))
     assert base64.b64decode(found["data"]["other"]) == b"redacted"
-    assert b"https://redacted.invalid" in base64.b64decode(found["data"]["kubeconfig"])
+    assert b"https://server-1.redacted.invalid" in base64.b64decode(found["data"]["kubeconfig"])
 
 
 def test_a_kubeconfig_that_is_refused_stays_one() -> None:
