@@ -73,12 +73,15 @@ def conflict(resource: ServedResource, name: str, why: str = STALE) -> StatusErr
     return StatusError(409, "Conflict", message, details=object_details(resource, name))
 
 
-def invalid(resource: ServedResource, name: str, causes: Iterable[StatusCause]) -> StatusError:
+def invalid(
+    resource: ServedResource, name: str, causes: Iterable[StatusCause], *, kind: str = ""
+) -> StatusError:
     """Return the 422 for an object that violates its schema or a rule."""
     causes = tuple(causes)
     errors = ", ".join(map(str, causes))
-    message = f'{resource.kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
-    details = object_details(resource, name) | {"kind": resource.kind}
+    kind = kind or resource.kind
+    message = f'{kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
+    details = object_details(resource, name) | {"kind": kind}
     return StatusError(422, "Invalid", message, causes=causes, details=details)
 
 

@@ -136,9 +136,12 @@ class WriteRequest:
         if version != "0":
             self.check_preconditions(record, None, version)
         elif self.resource.custom or self.resource.plural in NEED_VERSION:
-            raise self._invalid(
-                "metadata.resourceVersion", "Invalid value: 0: must be specified for an update"
-            )
+            cause = StatusCause(
+                "FieldValueInvalid",
+                "Invalid value: 0: must be specified for an update",
+                "metadata.resourceVersion",
+            )  # the storage answers so, which knows no kind
+            raise invalid(self.resource, self.name, [cause], kind=self.resource.plural)
         uid = given.get("uid") or record.uid
         if uid != record.uid and not (self.is_status and self.resource.custom):
             raise self._invalid("metadata.uid", f'Invalid value: "{uid}": field is immutable')
