@@ -2,7 +2,8 @@
 Asks workers for their identity: the uids of objects there, as far as the account may see them.
 
 Namespace kube-system tells it for good. Kueue's published rights for a worker do not include it; from 0.18 on
-they include ClusterQueues. An account with fewer rights sees the copies of Workloads alone.
+they include ClusterQueues. An account with fewer rights sees the copies of Workloads alone. The hub as a
+worker of itself has no copies that Kueue could delete through a second name, and is no worker (see `doctor`).
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from placement_ac.core.api.fields import get_str
 from placement_ac.core.inputs.identity import WorkerIdentity
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import PAGE_SIZE, Client
-from placement_ac.workers.connector import WorkerLogin
+from placement_ac.workers.connector import WorkerError, WorkerLogin
 from placement_ac.workers.reader import Problem, WorkerReader
 
 UIDS_MAX: Final = 100
@@ -40,7 +41,9 @@ class IdentityReader(WorkerReader[_Uids]):
         namespace, queues, copies = answer
         return WorkerIdentity(source.version, asked_at, namespace, queues, copies)
 
-    async def read_objects(self, client: Client, _: WorkerLogin, resources: Sequence[Resource]) -> _Uids:
+    async def read_objects(self, client: Client, login: WorkerLogin, resources: Sequence[Resource]) -> _Uids:
+        if login.login.server == self.connector.hub.server:
+            raise WorkerError(f"{login.described_as} leads to this hub")
         queues, workloads = resources
         return (
             await _kube_system(client),

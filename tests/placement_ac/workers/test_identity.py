@@ -87,3 +87,8 @@ def test_a_worker_with_many_copies(admin: Driver, worker: Driver, monkeypatch: p
     copy_of(worker, "copy-2")
     copy_of(worker, "copy-3")
     assert ask(admin).copies == uids(worker, COPIES, "copy", "copy-2"), "the first ones, for every account"
+
+
+def test_the_hub_as_a_worker_of_itself_has_no_identity(admin: Driver) -> None:
+    put_secret(admin, admin, user={"token": admin.hub.token})
+    assert ask(admin) == WorkerIdentity("digest", NOW, problem=f"Secret {NS}/s leads to this hub")
