@@ -74,7 +74,7 @@ def with_connector(admin: Driver, asking: Callable[[WorkerConnector], Awaitable[
     async def run() -> Any:
         cluster = admin.hub.kubeconfig()["clusters"][0]["cluster"]
         authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        access = ClusterAccess(admin.hub.url, authority=authority, token=admin.hub.token)
+        access = ClusterAccess(cluster["server"], authority=authority, token=admin.hub.token)
         async with Client(Login(access=access)) as client:
             return await asking(WorkerConnector(client, SECRET.at("v1"), NS, **options))
 

@@ -90,5 +90,5 @@ def test_a_worker_with_many_copies(admin: Driver, worker: Driver, monkeypatch: p
 
 
 def test_the_hub_as_a_worker_of_itself_has_no_identity(admin: Driver) -> None:
-    put_secret(admin, admin, user={"token": admin.hub.token}, server=admin.hub.url)
+    put_secret(admin, admin, user={"token": admin.hub.token})
     assert ask(admin) == WorkerIdentity("digest", NOW, problem=f"Secret {NS}/s leads to this hub")
