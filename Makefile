@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-profile clean
+.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-trace bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,9 @@ bench-growth: $(VENV)/installed ## Measure how a change, a burst and a start gro
 
 bench-memory: $(VENV)/installed ## Measure the memory at rest, from nothing to 5,000 clusters and to 100,000 Workloads
 	$(BIN)/python -m bench.memory $(if $(QUICK),--quick)
+
+bench-trace: $(VENV)/installed ## Count the files and calls of the controller that one changed decision runs through
+	$(BIN)/python -m bench.trace
 
 bench-profile: $(VENV)/installed ## Show where the controller's time goes while decisions change
 	$(BIN)/python -m bench.profile $(if $(QUICK),--checks 20 --changes 40)

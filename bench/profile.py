@@ -29,11 +29,22 @@ SHOWN: Final = 30
 """The number of printed functions."""
 
 
-async def play(scene: Scene, changes: int, folder: Path) -> Path:
-    """Change decisions, and return the file of the profile."""
+async def play(
+    scene: Scene,
+    changes: int,
+    folder: Path,
+    *,
+    module: str = "bench.profile",
+    options: Sequence[str] = (),
+    quiet: float = 0.0,
+) -> Path:
+    """Change decisions, and return the file of the profile, or of what `module` writes between the signals.
+
+    `options`: of the controller; `quiet`: seconds that count after the last change.
+    """
     found = folder / "profile"
-    words = ("bench.profile", "--inside", str(found), *CONTROLLER.words[1:])
-    side = replace(CONTROLLER, words=words)
+    words = (module, "--inside", str(found), *CONTROLLER.words[1:])
+    side = replace(CONTROLLER, words=words, options=tuple(options))
     with embedded(folder / "kubeconfig", scene) as hub:
         async with staged(side, hub, scene) as stage:
             with stage.running() as process:
@@ -42,6 +53,7 @@ async def play(scene: Scene, changes: int, folder: Path) -> Path:
                 await stage.rest()
                 os.kill(process.pid, BEGIN)
                 await latency({side.name: stage}, changes, 2)
+                await asyncio.sleep(quiet)
                 os.kill(process.pid, END)
                 while not found.exists():
                     process.check()
