@@ -63,7 +63,7 @@ SETTINGS_IN_USE: Final = {
     "move_cooldown": "2h",
     "node_labels": "topology.kubernetes.io/region=claim:region",
     "avoid_after_failure": "10m",
-    "preconditions": "jobs,integrations,configmaps",
+    "look_for": "jobs,integrations",
     "job_taints": "example.com/*",
     "cost_labels": "cost.example.com/hour",
     "worker_timeout": "10s",

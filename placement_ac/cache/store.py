@@ -125,7 +125,6 @@ class Cache:
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
-            with_references=bool(self._policy.preconditions),
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)

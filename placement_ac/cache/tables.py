@@ -115,7 +115,6 @@ def empty_tables(
     sets_up: bool,
     remembers: bool = False,
     reports: bool = False,
-    with_references: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
@@ -125,7 +124,7 @@ def empty_tables(
     accounts = (policy.account, ADDON_ACCOUNT)
     with_job = decode.workload_with_identity if remembers else decode.workload_with_job
     reads_jobs = dispatches or remembers
-    workload = partial(with_job, with_references=with_references) if reads_jobs else decode.workload
+    workload = with_job if reads_jobs else decode.workload
     managed_cluster = partial(
         decode.managed_cluster,
         with_server=policy.provision,

@@ -83,14 +83,7 @@ def new_reconciler(
     probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
     limits = WriteLimits(settings.writes_per_second)
     writer, queues = (
-        Writer(
-            client,
-            resources,
-            on_write,
-            inputs.metrics,
-            limits=limits,
-            with_references=bool(policy.placement_policy(settings).preconditions),
-        ),
+        Writer(client, resources, on_write, inputs.metrics, limits=limits),
         QueueReader(connector, kueue_namespace=policy.integrations_namespace(settings)),
     )
     reports, scores = policy.score_policy(settings), None

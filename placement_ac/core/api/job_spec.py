@@ -27,7 +27,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
-from placement_ac.core.api.references import Reference, references
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -101,8 +100,6 @@ class JobSpec:
     """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
     tolerations_problem: str = ""
     """The limit that they are over, and what to do; they are not known then."""
-    references: tuple[Reference, ...] = ()
-    """The objects that its Pods name; read only with the setting that looks for them."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch` or `Pod.v1.`; "": it has none."""
 
@@ -145,7 +142,7 @@ NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
-def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
+def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     podsets = get_list(raw, "spec", "podSets")
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
@@ -163,7 +160,6 @@ def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
                 nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
                 tolerations=tolerations,
                 tolerations_problem=tolerations_problem,
-                references=references(pods) if with_references else (),
                 requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
                 seconds=_seconds(raw, pods),
                 ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),

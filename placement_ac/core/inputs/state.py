@@ -150,8 +150,6 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
-    preconditions: frozenset[str] = frozenset()
-    """The kinds of objects that are looked for on workers, by plural."""
     job_taints: tuple[str, ...] = ()
     """Keys of ManagedClusters' taints that jobs must tolerate, too; one may end in `*`."""
     cost_labels: tuple[str, ...] = ()

@@ -106,8 +106,7 @@ class JobFit:
         """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""
         if not self.asked_again:
             return self.asked_again
-        policy = self._snapshot.policy
-        own = job_needs((workload,), policy.preconditions, moves=policy.moves is not None)
+        own = job_needs((workload,), moves=self._snapshot.policy.moves is not None)
         return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
     def has_room(self, workload: Workload, name: str) -> bool:
