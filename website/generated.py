@@ -42,7 +42,6 @@ SETTINGS_IN_USE: Final = {
     "drain_deadline": "2h",
     "waiting_grace": "30s",
     "settle": "1m",
-    "prepare_clusters": "sets",
     "cluster_retention": "5m",
     "mass_loss_share": "0.25",
     "mass_loss_grace": "10m",

@@ -45,7 +45,6 @@ def hub_facts(
         clusters_max=clusters_max(schema),
         namespaces=settings.placement_namespace,
         naming=settings.cluster_names,
-        prepare_sets=settings.prepare_clusters == "sets",
         kueue=kueue,
     )
 

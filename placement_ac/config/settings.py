@@ -149,8 +149,6 @@ class Settings(BaseModel):
     """How long jobs that only wait on such a cluster may still be placed there, at least 15s."""
     settle: Seconds = 30.0
     """While decisions change more often than this, no cluster is removed; 0: removals do not wait."""
-    prepare_clusters: Literal["selected", "sets"] = "selected"
-    """The clusters that have MultiKueueClusters: those selected, or all of spec.clusterSets."""
     cluster_retention: Seconds = 3600.0
     """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
     mass_loss_share: float = Field(0.5, ge=0, le=1)

@@ -67,8 +67,6 @@ class HubFacts:
     namespaces: tuple[str, ...] = ("kueue-system",)
     """Where Placements are looked for: the first that has one of the name counts."""
     naming: str = PER_PLACEMENT
-    prepare_sets: bool = False
-    """Whether MultiKueueClusters exist for all clusters of a Placement's cluster sets, selected or not."""
     kueue: RunningKueue = UNKNOWN_KUEUE
     """The hub's Kueue; nothing is known of it where that is of no use."""
 
@@ -320,8 +318,6 @@ class ClusterCredentials:
     """Of the clusters that OCM has decided on."""
     unselected: CredentialsByCluster = field(default_factory=dict)
     """Of clusters that are listed though not selected."""
-    prepared: CredentialsByCluster = field(default_factory=dict)
-    """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
     provisioned: bool = False
     """Whether we provision those that nobody else has put on the hub, or set up workers."""
 
@@ -541,8 +537,6 @@ class Plan:
     """Clusters that leave → the state of the drain, in lower case."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
-    prepared: tuple[WantedCluster, ...] = ()
-    """MultiKueueClusters that nobody needs yet."""
     to_provision: frozenset[str] | None = None
     """The selected clusters that get credentials from us; None: all of them."""
     retained: frozenset[str] = frozenset()
