@@ -73,12 +73,12 @@ INTEGRATIONS: Final = "integrations"
 """A word of the setting `look_for`."""
 JOBS: Final = "jobs"
 """Another one."""
-DISPATCH_STEPS: Final = 100_000
-"""The event loop waits for a plan: so many steps of judging jobs take at most 0.1 s."""
+JUDGED_AT_ONCE: Final = 100
+"""The event loop waits for a plan: it judges so many jobs, and the next plan goes on."""
 
 
-def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> PlacementPolicy:
-    """Return the policy of the settings for all Placements; `dispatch_steps` None: without a limit."""
+def placement_policy(settings: Settings, judged_at_once: int | None = None) -> PlacementPolicy:
+    """Return the policy of the settings for all Placements; `judged_at_once` None: without a limit."""
     standby = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
     return PlacementPolicy(
         removal=settings.removal_policy,
@@ -97,7 +97,7 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
-        dispatch_steps=dispatch_steps,
+        judged_at_once=judged_at_once,
         moves=_move_policy(settings),
         report_rule_problem=RuleProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),

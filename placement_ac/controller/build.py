@@ -142,7 +142,7 @@ def new_cache(inputs: SessionInputs) -> Cache:
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
         policy=replace(
-            policy.placement_policy(settings, policy.DISPATCH_STEPS), identify=True, guards_copies=True
+            policy.placement_policy(settings, policy.JUDGED_AT_ONCE), identify=True, guards_copies=True
         ),
         provisioning=provisioning,
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),

@@ -58,6 +58,8 @@ NAMES_MAX: Final = 256
 """Labels of a Workload and its templates together; resources of a podSet."""
 TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
+SIZE_MAX: Final = 512
+"""Of all that is compared with a cluster together (`JobSpec.size`)."""
 NAME_CHARS_MAX: Final = 317
 """Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
@@ -151,20 +153,20 @@ def job_spec(raw: Obj) -> JobSpec:
     tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
-        return _shared(
-            JobSpec(
-                queue=queue,
-                kind=_kind(raw),
-                annotations=_annotations(metas),
-                labels=_labels(metas),
-                nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
-                tolerations=tolerations,
-                tolerations_problem=tolerations_problem,
-                requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
-                seconds=_seconds(raw, pods),
-                ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
-            )
+        spec = JobSpec(
+            queue=queue,
+            kind=_kind(raw),
+            annotations=_annotations(metas),
+            labels=_labels(metas),
+            nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+            tolerations=tolerations,
+            tolerations_problem=tolerations_problem,
+            requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
+            seconds=_seconds(raw, pods),
+            ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
         )
+        _limit("requirements, preferences, names and resources in all", SIZE_MAX, spec.size)
+        return _shared(spec)
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
 

@@ -154,8 +154,8 @@ class PlacementPolicy:
     """The label of clusters, or `claim:` and the ClusterClaim, with their price; a second one: per GPU."""
     gpus: frozenset[str] = frozenset()
     """The resources that count as GPUs."""
-    dispatch_steps: int | None = None
-    """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
+    judged_at_once: int | None = None
+    """How many jobs a plan judges at most, fewer large ones; None: all."""
     moves: MovePolicy | None = None
     """None: no job is moved."""
     report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
