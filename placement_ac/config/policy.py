@@ -69,10 +69,9 @@ class RuleProblems:
             log.error("a filter or score of the dispatcher failed", name=rule, error=problem)
 
 
-INTEGRATIONS: Final = "integrations"
-"""A word of the setting `look_for`."""
 JOBS: Final = "jobs"
-"""Another one."""
+INTEGRATIONS: Final = "integrations"
+"""The words of the setting `look_for`."""
 JUDGED_AT_ONCE: Final = 100
 """The event loop waits for a plan: it judges so many jobs, and the next plan goes on."""
 
