@@ -61,24 +61,6 @@ def score_keys(states: Iterable[Any], tables: Tables) -> set[Key]:
     return {Key("score", cluster) for cluster in clusters}
 
 
-def keys_no_longer_prepared(before: Any, tables: Tables) -> set[Key]:
-    """Return the keys of shared MultiKueueClusters that are prepared no more, now that `before` has changed.
-
-    `tables` are those after the change. The key of its own name removes such a MultiKueueCluster.
-    """
-    if not (tables.hub.prepare_sets and tables.hub.shared):
-        return set()
-    names: list[str] = []
-    if isinstance(before, objects.ManagedCluster):
-        names = [before.meta.name]
-    elif isinstance(before, objects.Placement):
-        names = tables.clusters_to_prepare(before)
-    elif isinstance(before, objects.Check) and before.ours:
-        for namespace in tables.hub.namespaces:
-            names += tables.clusters_to_prepare(tables.placements.get((namespace, before.placement)))
-    return set(_shared_without_user((name for name in names if not tables.is_prepared(name)), tables))
-
-
 def all_keys(tables: Tables) -> set[Key]:
     """Return every key: all must be reconciled once everything has been listed."""
     keys = {
@@ -192,9 +174,6 @@ def _from_cluster(cluster: str, tables: Tables) -> Iterator[Key]:
 
 def _from_managed_cluster(cluster: objects.ManagedCluster, tables: Tables) -> Iterator[Key]:
     yield from _from_cluster(cluster.meta.name, tables)
-    if tables.hub.prepare_sets and cluster.cluster_set:
-        placements = tables.placements.by("cluster_set", cluster.cluster_set)
-        yield from _placements(placement.meta.name for placement in placements)
 
 
 def _from_secret(secret: objects.Secret, tables: Tables) -> Iterator[Key]:

@@ -4,7 +4,7 @@ Collect the inputs of one decision: all that a Placement, or a check that names 
 No I/O, no clock.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from placement_ac.cache.capacity import capacity_inputs, misconfigured_provider
@@ -21,7 +21,7 @@ from placement_ac.core.inputs import state
 from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.unknown_copies import UnknownCopiesByCredentials
-from placement_ac.core.kubeconfig.source import CredentialsByCluster, CredentialSource, Unusable
+from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 from placement_ac.core.maintenance.window import MaintenanceWindow, parse_window
 from placement_ac.core.selection.mass_loss import clusters_before
 
@@ -81,9 +81,8 @@ class SnapshotBuilder:
         checks, users = tables.checks.by("placement", name), tables.checks.by("config", name)
         workloads = self._workloads_of(checks, users)
         listed = _names_listed(config, workloads)
-        prepared = self._prepared(name, placement, credentials, now)
         before = clusters_before(ages)  # what has left the list since may come back to it
-        clusters = self._multikueue_clusters(name, [*credentials, *prepared, *before], listed)
+        clusters = self._multikueue_clusters(name, [*credentials, *before], listed)
         listed_clusters = [tables.hub.cluster_of(name, entry, clusters.get(entry)) for entry in listed]
         unselected = [cluster for cluster in listed_clusters if cluster not in credentials]
         deleted, unreachable = self._lost([*listed_clusters, *before])
@@ -115,7 +114,6 @@ class SnapshotBuilder:
             credentials=state.ClusterCredentials(
                 credentials,
                 self._credentials.sources(unselected, now),
-                prepared,
                 provisioned=tables.provisioning.provision or tables.setup.enabled,
             ),
             objects=state.KueueObjects(
@@ -257,33 +255,13 @@ class SnapshotBuilder:
                 existing[full_name] = obj
         return dict(sorted(existing.items()))
 
-    def _prepared(
-        self, name: str, placement: objects.Placement | None, selected: Collection[str], now: datetime
-    ) -> CredentialsByCluster:
-        """Return the credentials of the clusters to prepare that are not selected.
-
-        One whose MultiKueueCluster might be that of another Placement is not prepared.
-        """
-        names = {
-            cluster: self._tables.hub.multikueue_cluster_name(name, cluster)
-            for cluster in self._tables.clusters_to_prepare(placement)
-            if cluster not in selected
-        }
-        others = self._tables.checks.index("placement")
-        unique = [
-            cluster
-            for cluster, full_name in names.items()
-            if not any(other in others and other != name for other, _ in possible_pairs(full_name))
-        ]
-        return self._credentials.sources(unique, now)
-
     def _unneeded(self, name: str) -> frozenset[str]:
         """Return the shared MultiKueueCluster of that name if no Placement needs it."""
         tables = self._tables
         obj = tables.multikueue_clusters.get(("", name))
         if obj is None or not obj.ours or obj.placement:
             return frozenset()
-        used = tables.hub.shared and (tables.users_of(name) or tables.is_prepared(name))
+        used = tables.hub.shared and tables.users_of(name)
         needed = tables.placements_listing(name) or used
         return frozenset() if needed else frozenset({name})
 

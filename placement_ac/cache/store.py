@@ -18,7 +18,7 @@ from placement_ac.cache.credentials import CredentialLookup
 from placement_ac.cache.failures import ends_by_cluster
 from placement_ac.cache.index import Id
 from placement_ac.cache.listing import EVERYWHERE, Listings, Scope, is_later, is_newer
-from placement_ac.cache.mapping import all_keys, keys_for, keys_no_longer_prepared, score_keys
+from placement_ac.cache.mapping import all_keys, keys_for, score_keys
 from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
 from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for, namespaces_for
@@ -125,7 +125,6 @@ class Cache:
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
-            with_references=bool(self._policy.preconditions),
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)
@@ -294,7 +293,7 @@ class Cache:
         setup = self._state.setups.get(version.namespace) if kind is MANIFEST_WORK else None
         touched = self._keys_for(kind, before)
         table.put(id_, now)
-        touched |= self._keys_for(kind, now) | keys_no_longer_prepared(before, self._tables)
+        touched |= self._keys_for(kind, now)
         if known and (self._is_renewal(kind, before, now) or self._is_feedback(setup, before, now)):
             return {key for key in touched if key.kind in ("cluster", "score")}
         return touched
@@ -339,7 +338,7 @@ class Cache:
     def _remove(self, kind: Kind, id_: Id, before: Any) -> set[Key]:
         touched = self._keys_for(kind, before)
         self._tables.by_kind[kind].remove(id_)
-        return touched | keys_no_longer_prepared(before, self._tables)
+        return touched
 
     # -- a list
 

@@ -115,7 +115,6 @@ def empty_tables(
     sets_up: bool,
     remembers: bool = False,
     reports: bool = False,
-    with_references: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
@@ -125,7 +124,7 @@ def empty_tables(
     accounts = (policy.account, ADDON_ACCOUNT)
     with_job = decode.workload_with_identity if remembers else decode.workload_with_job
     reads_jobs = dispatches or remembers
-    workload = partial(with_job, with_references=with_references) if reads_jobs else decode.workload
+    workload = with_job if reads_jobs else decode.workload
     managed_cluster = partial(
         decode.managed_cluster,
         with_server=policy.provision,
@@ -142,7 +141,6 @@ def empty_tables(
         ),
         PLACEMENT: Table(
             decode.placement,
-            cluster_set=lambda p: p.cluster_sets,
             scores=lambda p: {prioritizer.resource_name for prioritizer in p.prioritizers},
         ),
         source.kind: Table(
@@ -365,21 +363,6 @@ class Tables:
         shared = (self.multikueue_clusters.get(("", name)) for name in (config.listed if config else ()))
         objs = (*self.multikueue_clusters.by("placement", placement), *filter(None, shared))
         return {*self.selected_by(placement), *(obj.cluster for obj in objs)} - {""}
-
-    def clusters_to_prepare(self, placement: objects.Placement | None) -> list[str]:
-        """Return the clusters of a Placement's cluster sets; none unless they are to be prepared."""
-        if placement is None or not self.hub.prepare_sets:
-            return []
-        sets = (self.managed_clusters.by("cluster_set", name) for name in placement.cluster_sets)
-        return [cluster.meta.name for clusters in sets for cluster in clusters]
-
-    def is_prepared(self, cluster: str) -> bool:
-        """Whether a Placement that a check of ours names prepares the cluster."""
-        managed = self.managed_clusters.get(("", cluster))
-        if managed is None or not self.hub.prepare_sets:
-            return False
-        placements = self.placements.by("cluster_set", managed.cluster_set)
-        return any(placement.meta.name in self.checks.index("placement") for placement in placements)
 
     # -- credentials
 

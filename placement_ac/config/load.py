@@ -24,6 +24,8 @@ PREFIX: Final = "PLACEMENT_AC_"
 FILE_SETTING: Final = "config"
 """The setting that names the file; the file cannot contain it."""
 REMOVED: Final[Mapping[str, str]] = {
+    "prepare_clusters": "take it out: clusters have MultiKueueClusters once they are selected",
+    "preconditions": "write look-for: jobs and integrations are looked for on workers, and no other objects",
     "give_up": "take it out: a job waits until its owner stops it (spec.active of its Workload)",
 }
 """The name of a setting of earlier versions → what to do without it."""

@@ -23,7 +23,6 @@ from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP, parse_gate
 from placement_ac.core.capacity_report.policy import CapacityPolicy
 from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
-from placement_ac.core.inputs.job_facts import PRECONDITIONS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.score_reports import ScorePolicy
 from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
@@ -46,7 +45,6 @@ def hub_facts(
         clusters_max=clusters_max(schema),
         namespaces=settings.placement_namespace,
         naming=settings.cluster_names,
-        prepare_sets=settings.prepare_clusters == "sets",
         kueue=kueue,
     )
 
@@ -71,14 +69,15 @@ class RuleProblems:
             log.error("a filter or score of the dispatcher failed", name=rule, error=problem)
 
 
+JOBS: Final = "jobs"
 INTEGRATIONS: Final = "integrations"
-"""The word of the setting `preconditions`."""
-DISPATCH_STEPS: Final = 100_000
-"""The event loop waits for a plan: so many steps of judging jobs take at most 0.1 s."""
+"""The words of the setting `look_for`."""
+JUDGED_AT_ONCE: Final = 100
+"""The event loop waits for a plan: it judges so many jobs, and the next plan goes on."""
 
 
-def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> PlacementPolicy:
-    """Return the policy of the settings for all Placements; `dispatch_steps` None: without a limit."""
+def placement_policy(settings: Settings, judged_at_once: int | None = None) -> PlacementPolicy:
+    """Return the policy of the settings for all Placements; `judged_at_once` None: without a limit."""
     standby = UNLIST_AFTER_SECONDS if settings.dispatcher else 0.0
     return PlacementPolicy(
         removal=settings.removal_policy,
@@ -97,11 +96,10 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         step_size=settings.step_size,
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
-        dispatch_steps=dispatch_steps,
+        judged_at_once=judged_at_once,
         moves=_move_policy(settings),
         report_rule_problem=RuleProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
-        preconditions=frozenset(settings.preconditions).intersection(PRECONDITIONS),
         job_taints=settings.job_taints,
         cost_labels=settings.cost_labels,
         gpus=frozenset(settings.score_gpus),
@@ -161,24 +159,20 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     queues = (rights.DISPATCHER.rule,) if reads_queues(settings) else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
-    looked_for = _preconditions(settings, release) if settings.dispatcher or settings.moves else ()
+    looked_for = _looked_for(settings, release) if settings.dispatcher or settings.moves else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
 
 
 def integrations_namespace(settings: Settings) -> str:
     """Return the namespace of Kueue on workers, where its integrations are looked for; "": they are not."""
-    return settings.kueue_namespace if INTEGRATIONS in settings.preconditions else ""
+    return settings.kueue_namespace if INTEGRATIONS in settings.look_for else ""
 
 
-def _preconditions(settings: Settings, kueue: rights.KueueRelease | None) -> Iterator[rights.PolicyRule]:
-    """Yield the rules to look for objects on a worker by name, and for names of jobs that are taken."""
-    for plural in settings.preconditions:
-        if plural == INTEGRATIONS:
-            yield rights.PolicyRule(("",), ("configmaps",), ("get",), (KUEUE_CONFIG_MAP,))
-            continue
-        if plural != "jobs":
-            yield rights.PolicyRule((PRECONDITIONS[plural].group,), (plural,), ("get",))
-            continue
+def _looked_for(settings: Settings, kueue: rights.KueueRelease | None) -> Iterator[rights.PolicyRule]:
+    """Yield the rules to read Kueue's integrations on a worker, and the names of jobs that are taken."""
+    if INTEGRATIONS in settings.look_for:
+        yield rights.PolicyRule(("",), ("configmaps",), ("get",), (KUEUE_CONFIG_MAP,))
+    if JOBS in settings.look_for:
         for kind in rights.job_kinds(*_frameworks(settings, kueue), kueue):
             if kind.group:
                 yield rights.PolicyRule((kind.group,), (kind.plural,), ("list",))

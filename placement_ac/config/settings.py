@@ -121,18 +121,6 @@ Share = Annotated[float, _IS_SHARE, Field(ge=0, lt=1, allow_inf_nan=False)]
 CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 
 
-Precondition = Literal[
-    "jobs",
-    "integrations",
-    "namespaces",
-    "configmaps",
-    "persistentvolumeclaims",
-    "resourceclaimtemplates",
-    "secrets",
-    "serviceaccounts",
-]
-
-
 class Settings(BaseModel):
     """The settings of the controller. The docstring of a setting is its help on the command line."""
 
@@ -161,8 +149,6 @@ class Settings(BaseModel):
     """How long jobs that only wait on such a cluster may still be placed there, at least 15s."""
     settle: Seconds = 30.0
     """While decisions change more often than this, no cluster is removed; 0: removals do not wait."""
-    prepare_clusters: Literal["selected", "sets"] = "selected"
-    """The clusters that have MultiKueueClusters: those selected, or all of spec.clusterSets."""
     cluster_retention: Seconds = 3600.0
     """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
     mass_loss_share: float = Field(0.5, ge=0, le=1)
@@ -191,10 +177,9 @@ class Settings(BaseModel):
     node_labels: CommaSeparated[str] = ()
     """Labels of nodes and where clusters have their values, comma-separated: KEY=LABEL or KEY=claim:NAME.
     Jobs go only to clusters that can have the nodes they require."""
-    preconditions: CommaSeparated[Precondition] = ()
+    look_for: CommaSeparated[Literal["jobs", "integrations"]] = ()
     """Look for these on workers beside queues, comma-separated: jobs (names that are taken), integrations
-    (those of Kueue there), namespaces, configmaps, persistentvolumeclaims, resourceclaimtemplates, secrets,
-    serviceaccounts. Made credentials get the rights for it."""
+    (those of Kueue there). Made credentials get the rights for it."""
     job_taints: CommaSeparated[str] = ()
     """Keys of taints of clusters that jobs must tolerate in their Pod templates, comma-separated; one that
     ends in * is the beginning of keys. OCM's own selection is not changed."""

@@ -83,14 +83,7 @@ def new_reconciler(
     probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
     limits = WriteLimits(settings.writes_per_second)
     writer, queues = (
-        Writer(
-            client,
-            resources,
-            on_write,
-            inputs.metrics,
-            limits=limits,
-            with_references=bool(policy.placement_policy(settings).preconditions),
-        ),
+        Writer(client, resources, on_write, inputs.metrics, limits=limits),
         QueueReader(connector, kueue_namespace=policy.integrations_namespace(settings)),
     )
     reports, scores = policy.score_policy(settings), None
@@ -149,7 +142,7 @@ def new_cache(inputs: SessionInputs) -> Cache:
         kueue_namespace=settings.kueue_namespace,
         methods=settings.credentials,
         policy=replace(
-            policy.placement_policy(settings, policy.DISPATCH_STEPS), identify=True, guards_copies=True
+            policy.placement_policy(settings, policy.JUDGED_AT_ONCE), identify=True, guards_copies=True
         ),
         provisioning=provisioning,
         setup=replace(policy.worker_setup_policy(settings), served=MANIFEST_WORK in inputs.resources),

@@ -2,7 +2,7 @@
 Slots for writes, shared fairly: writes that hang leave slots to other Placements and namespaces.
 
 A write that an admission webhook holds keeps its connection for seconds. So a write counts among the few that
-may run at once only while it is quick. Of those that hang, each Placement and each namespace has a share.
+may run at once only while it is quick. Of those that hang, each Placement has a share in each namespace.
 """
 
 import asyncio
@@ -22,9 +22,7 @@ QUICK_SECONDS: Final = 0.25
 HANGING_SLOTS: Final = 96
 """How many writes may hang before no other is sent."""
 HANGING_OF_FLOW: Final = 8
-HANGING_OF_KEY: Final = 48
-HANGING_OF_NAMESPACE: Final = 64
-"""How many of them are of one flow, one Placement or one namespace before no other of it is sent."""
+"""How many of them are of one flow before no other of it is sent."""
 POSTPONED_SECONDS: Final = 1.0
 """How long a write waits of whose flow too many hang."""
 
@@ -37,23 +35,13 @@ class Flow(NamedTuple):
     namespace: str = ""
     """Of the Workload, or of the Placement."""
 
-    def shares(self) -> tuple[tuple[Hashable, int], ...]:
-        """Return what this flow is a part of, and how many writes of it may hang."""
-        return (
-            ("", HANGING_SLOTS),
-            (self, HANGING_OF_FLOW),
-            (("key", self.key), HANGING_OF_KEY),
-            (("namespace", self.namespace), HANGING_OF_NAMESPACE),
-        )
-
 
 class FairSlots:
     """The slots of one client's writes."""
 
     def __init__(self) -> None:
         self._quick: Counter[Flow] = Counter()
-        self._hanging: Counter[Hashable] = Counter()
-        """By each part of `Flow.shares`."""
+        self._hanging: Counter[Flow] = Counter()
         self._waiting: dict[Flow, deque[asyncio.Future[None]]] = {}
         """By flow: each in its turn gets a slot."""
 
@@ -66,7 +54,7 @@ class FairSlots:
         def hang() -> None:
             nonlocal hangs
             hangs = True
-            self._hanging.update(part for part, _ in flow.shares())
+            self._hanging[flow] += 1
             self._quick[flow] -= 1
             on_hang()
             if self._postponed(flow):
@@ -79,7 +67,7 @@ class FairSlots:
         finally:
             timer.cancel()
             if hangs:
-                self._hanging.subtract(part for part, _ in flow.shares())
+                self._hanging[flow] -= 1
                 self._hanging += Counter()  # forgets those of which none is left
             else:
                 self._quick[flow] -= 1
@@ -124,7 +112,7 @@ class FairSlots:
                     _end(granted, postponed)
 
     def _postponed(self, flow: Flow) -> Postponed | None:
-        if all(self._hanging[part] < share for part, share in flow.shares()):
+        if self._hanging[flow] < HANGING_OF_FLOW and self._hanging.total() < HANGING_SLOTS:
             return None
         where = f" of namespace {flow.namespace}" if flow.namespace else ""
         return Postponed(f"too many writes{where} hang; waiting for them", retry_after=POSTPONED_SECONDS)

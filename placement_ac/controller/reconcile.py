@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 import structlog
 
@@ -216,8 +216,8 @@ class Reconciler:
         is_blocked = bool(result.error or result.undone or result.postponed)
         after_config = diff.repairs if is_blocked else diff.phases_after_config
         await self._write(after_config(snapshot, wanted), result, context, pass_over_undone=True)
-        writes_capacity = not is_blocked and await self._write_aside(
-            key, "capacity", diff.capacities(wanted), context
+        writes_capacity = not is_blocked and await self._write_capacities(
+            key, diff.capacities(wanted), context
         )
         self._states.made_ready(key, result.made_ready)
         self._measure(key, snapshot, wanted, result)
@@ -234,8 +234,7 @@ class Reconciler:
             self._add_after(key, POSTPONED_SECONDS)
             if is_blocked:
                 return
-        prepared = await self._write_aside(key, "prepare", diff.preparations(snapshot, wanted), context)
-        wrote = bool(result.done) or prepared or writes_capacity
+        wrote = bool(result.done) or writes_capacity
         self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
 
     def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:
@@ -254,23 +253,17 @@ class Reconciler:
 
         return WriteContext(Flow(key, placement.namespace if placement else ""), late_end)
 
-    async def _write_aside(
-        self,
-        key: Key,
-        what: Literal["prepare", "capacity"],
-        phases: Iterable[diff.Phase],
-        context: WriteContext,
-    ) -> bool:
+    async def _write_capacities(self, key: Key, phases: Iterable[diff.Phase], context: WriteContext) -> bool:
         """Write what concerns no check, even if it fails; return whether something was written."""
         done: list[diff.Action] = []
         try:
             await self._writer.execute(phases, done, context=context)
         except ApiError as error:
-            level = self._logged.level((key, what), error.message)
+            level = self._logged.level((key, "capacity"), error.message)
             log.log(level, "a write that concerns no check failed", key=key.name, error=error.message)
             self._add_after(key, error.retry_after or ASIDE_AGAIN_SECONDS)
         else:
-            self._logged.ended((key, what))
+            self._logged.ended((key, "capacity"))
         return bool(done)
 
     async def _write(

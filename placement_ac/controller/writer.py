@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -100,10 +99,7 @@ class Writer:
         *,
         limits: WriteLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
-        with_references: bool = True,
     ) -> None:
-        """`with_references`: whether the Workloads to write were read with the objects that Pods name."""
-        self._with_references = with_references
         self._client = client
         self._resources = resources
         self._on_write = on_write
@@ -282,8 +278,7 @@ class Writer:
         """Return the new metadata of a Workload. Raises Conflict if anything that matters has changed."""
         obj = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
         self._on_write(WORKLOAD, obj, False)
-        with_job = partial(workload_with_job, with_references=self._with_references)
-        now = workload(obj) if before.job == NO_JOB else with_job(obj)  # as it was read before
+        now = workload(obj) if before.job == NO_JOB else workload_with_job(obj)  # as it was read before
         now_as_before = replace(
             now, meta=before.meta, same_job=before.same_job, nominated_since=before.nominated_since
         )

@@ -20,24 +20,18 @@ from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
 from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.inputs.job_facts import (
     NO_NEEDS,
-    OBJECTS_MAX,
-    PRECONDITIONS,
     JobFacts,
     JobId,
     JobNeeds,
-    NeededObject,
     resource_of,
 )
-from placement_ac.kube.client import PAGE_SIZE, Client, gather_all
+from placement_ac.kube.client import PAGE_SIZE, Client
 from placement_ac.workers.connector import MAX_CACHED, Version
 
 KINDS_SECONDS: Final = 120.0
 """How long it is known whether a worker serves a kind, or does not let us see it; its integrations, too."""
 NAMES_SECONDS: Final = 10.0
 """How long the names are known that are taken there: several Placements may ask."""
-OBJECTS_SECONDS: Final = 30.0
-"""How long it is known whether an object is there."""
-OBJECTS_AT_ONCE: Final = 8
 NAMES_MAX: Final = 2000
 """Of more jobs of a kind that no MultiKueue has sent, no name is known."""
 
@@ -65,10 +59,6 @@ class NeedsReader:
         self._served: TTLCache[tuple[Version, str], _Served] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
         self._refused: TTLCache[tuple[Version, str], bool] = TTLCache(16 * MAX_CACHED, KINDS_SECONDS)
         """Kinds that a worker does not let us list."""
-        self._there: TTLCache[tuple[Version, NeededObject], bool | None] = TTLCache(
-            OBJECTS_MAX * MAX_CACHED, OBJECTS_SECONDS
-        )
-        """Whether a worker has an object; None: it does not let us see."""
         self._taken: TTLCache[tuple[Version, str], frozenset[JobId]] = TTLCache(
             16 * MAX_CACHED, NAMES_SECONDS
         )
@@ -86,20 +76,10 @@ class NeedsReader:
                     await self._read_kinds(client, version, needs, found)
                     await self._read_integrations(client, version)
                     await self._read_names(client, version, _served(needs.waiting, found), taken)
-                    await self._look_for(client, version, needs.objects)
             except (TimeoutError, ApiError):
                 pass  # the rest is not known
         served = {kind: one.served for kind, one in found.items() if one.served is not None}
-        missing = (one for one in needs.objects if self._there.get((version, one)) is False)
-        return JobFacts(served, taken, frozenset(missing), self._integrations.get(version))
-
-    async def _look_for(self, client: Client, version: Version, objects: Iterable[NeededObject]) -> None:
-        """Look for the objects of which nothing is known, a few at a time. Raises ApiError."""
-        unknown = [one for one in sorted(objects) if (version, one) not in self._there]
-        for start in range(0, len(unknown), OBJECTS_AT_ONCE):
-            some = unknown[start : start + OBJECTS_AT_ONCE]
-            answers = await gather_all(_is_there(client, one) for one in some)
-            self._there.update({(version, one): there for one, there in zip(some, answers, strict=True)})
+        return JobFacts(served, taken, self._integrations.get(version))
 
     async def _read_kinds(
         self, client: Client, version: Version, needs: JobNeeds, found: dict[str, _Served]
@@ -174,34 +154,6 @@ async def _ask_for_kind(client: Client, kind: str) -> _Served:
         if get_str(one, "kind") == resource.of.kind and _PLURAL.fullmatch(get_str(one, "name"))
     ]
     return _Served(bool(names), names[0] if names else "")
-
-
-async def _is_there(client: Client, wanted: NeededObject) -> bool | None:
-    """Whether an object is there; None: it is not known. Raises ApiError without an answer.
-
-    A version that the worker does not serve answers as if the object were absent.
-    """
-    kind = PRECONDITIONS[wanted.plural]
-    for version in kind.versions:  # it is in each that the worker serves
-        try:
-            if await client.exists(kind.at(version), wanted.name, wanted.namespace or None):
-                return True
-            if not kind.group or await _is_served(client, f"/apis/{kind.at(version).api_version}"):
-                return False
-        except ApiError as error:
-            if not error.status:
-                raise
-            return None
-    return None
-
-
-async def _is_served(client: Client, path: str) -> bool:
-    """Whether a worker serves a version of a group. Raises ApiError if it does not say."""
-    try:
-        await client.request("GET", path)
-    except NotFound:
-        return False
-    return True
 
 
 async def _names(client: Client, resource: Resource) -> frozenset[JobId]:

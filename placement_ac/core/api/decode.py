@@ -355,13 +355,10 @@ def workload(raw: Obj) -> objects.Workload:
     )
 
 
-def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Workload:
-    """Read one with what it asks of a cluster, and since when it is nominated.
-
-    `with_references`: with the objects that its Pods name.
-    """
+def workload_with_job(raw: Obj) -> objects.Workload:
+    """Read one with what it asks of a cluster, and since when it is nominated."""
     read = workload(raw)
-    spec = job_spec(raw, with_references=with_references)
+    spec = job_spec(raw)
     may_start = not read.finished and (not read.cluster or spec.movable)
     return replace(
         read,
@@ -371,7 +368,7 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
     )
 
 
-def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects.Workload:
+def workload_with_identity(raw: Obj) -> objects.Workload:
     """Read one with the wishes of its job, and with what is the same when its owner submits the job again.
 
     That is the namespace and the Pods' specs: names and labels differ from Job to Job.
@@ -380,7 +377,7 @@ def workload_with_identity(raw: Obj, *, with_references: bool = True) -> objects
     specs = [get_dict(podset, "template", "spec") for podset in podsets]
     digest = hashlib.sha256(json.dumps(specs, sort_keys=True).encode()).hexdigest()[:16]
     return replace(
-        workload_with_job(raw, with_references=with_references),
+        workload_with_job(raw),
         same_job=f"{get_str(raw, 'metadata', 'namespace')}/{digest}",
     )
 

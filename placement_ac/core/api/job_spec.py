@@ -27,7 +27,6 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
-from placement_ac.core.api.references import Reference, references
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -59,6 +58,8 @@ NAMES_MAX: Final = 256
 """Labels of a Workload and its templates together; resources of a podSet."""
 TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
+SIZE_MAX: Final = 512
+"""Of all that is compared with a cluster together (`JobSpec.size`)."""
 NAME_CHARS_MAX: Final = 317
 """Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
@@ -101,8 +102,6 @@ class JobSpec:
     """For each podSet: what its Pods tolerate; empty if none tolerates anything."""
     tolerations_problem: str = ""
     """The limit that they are over, and what to do; they are not known then."""
-    references: tuple[Reference, ...] = ()
-    """The objects that its Pods name; read only with the setting that looks for them."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch` or `Pod.v1.`; "": it has none."""
 
@@ -145,7 +144,7 @@ NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 
-def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
+def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
     podsets = get_list(raw, "spec", "podSets")
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
@@ -154,21 +153,20 @@ def job_spec(raw: Obj, *, with_references: bool = True) -> JobSpec:
     tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
-        return _shared(
-            JobSpec(
-                queue=queue,
-                kind=_kind(raw),
-                annotations=_annotations(metas),
-                labels=_labels(metas),
-                nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
-                tolerations=tolerations,
-                tolerations_problem=tolerations_problem,
-                references=references(pods) if with_references else (),
-                requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
-                seconds=_seconds(raw, pods),
-                ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
-            )
+        spec = JobSpec(
+            queue=queue,
+            kind=_kind(raw),
+            annotations=_annotations(metas),
+            labels=_labels(metas),
+            nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+            tolerations=tolerations,
+            tolerations_problem=tolerations_problem,
+            requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
+            seconds=_seconds(raw, pods),
+            ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
         )
+        _limit("requirements, preferences, names and resources in all", SIZE_MAX, spec.size)
+        return _shared(spec)
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.facts import Cluster
 from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
 from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
@@ -24,12 +24,6 @@ from placement_ac.core.inputs.state import ignore_rule_problem
 
 UNKNOWN_POINTS: Final = 25.0
 """The total of a cluster for which all scores abstain: with Headroom, it comes before those that are full."""
-STEPS_PER_CLUSTER: Final = 20
-"""The steps to judge one job without wishes for one cluster."""
-READING: Final = 4
-"""The wishes of a job are read once, which takes as long as comparing them with so many clusters."""
-STEPS_PER_OTHER: Final = 4
-"""The steps to compare a job with another one, if a filter does."""
 
 
 class FilterRefusal(NamedTuple):
@@ -125,16 +119,6 @@ class DispatchCycle:
         if refusal.filter == QUARANTINE:
             return self._clusters[name].tried_by == ""
         return FILTERS[refusal.filter].reads_queues
-
-    def cost(self, job: Workload, before: int = 0) -> int:
-        """Return how many steps it takes to judge a job, after so many others; one takes about 1 µs."""
-        clusters = self._clusters.values()
-        steps = (len(clusters) + READING) * (STEPS_PER_CLUSTER + 2 * job.job.size)
-        if not _is_compared(job):
-            return steps
-        return steps + STEPS_PER_OTHER * (
-            before + sum(len(cluster.of_queue(queue_of(job))) for cluster in clusters)
-        )
 
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""

@@ -1,54 +1,20 @@
 """
-The needs of jobs on a worker beside quota, and what is known of them: kinds, taken names, objects.
+The needs of jobs on a worker beside quota, and what is known of them: kinds, taken names.
 
 Pure. Kinds are written as in Kueue's multiKueue.externalFrameworks, `Kind.version.group`.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE, SECRET, Kind, Resource
+from placement_ac.core.api.constants import Kind, Resource
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.inputs.rights import FRAMEWORKS, ExternalFramework, parse_external
 
 KINDS_MAX: Final = 16
 """So many kinds of jobs are looked for on a worker; Kueue has 18, and sends 16."""
-
-OBJECTS_MAX: Final = 64
-"""So many objects are looked for on a worker, those of the first Workloads by name."""
-NAMESPACES: Final = "namespaces"
-PRECONDITIONS: Final[Mapping[str, Kind]] = {
-    NAMESPACES: NAMESPACE,
-    "configmaps": CONFIG_MAP,
-    "persistentvolumeclaims": Kind("", "PersistentVolumeClaim", "persistentvolumeclaims", True, ("v1",)),
-    "resourceclaimtemplates": Kind(
-        "resource.k8s.io",
-        "ResourceClaimTemplate",
-        "resourceclaimtemplates",
-        True,
-        ("v1", "v1beta2", "v1beta1"),
-    ),
-    "secrets": SECRET,
-    "serviceaccounts": Kind("", "ServiceAccount", "serviceaccounts", True, ("v1",)),
-}
-"""The kinds of objects that may be looked for on workers, by plural."""
-
-
-class NeededObject(NamedTuple):
-    """An object that a job needs on its cluster."""
-
-    plural: str
-    namespace: str
-    """"" for a namespace."""
-    name: str
-
-    @property
-    def kind(self) -> str:
-        return PRECONDITIONS[self.plural].kind
-
 
 JobId = tuple[str, str]
 """The namespace and the name of a job."""
@@ -61,20 +27,18 @@ class JobNeeds(NamedTuple):
     """The kinds of its unfinished jobs."""
     waiting: frozenset[str] = frozenset()
     """Those of them of which a job waits, or may be moved."""
-    objects: frozenset[NeededObject] = frozenset()
-    """The objects that these jobs name, of the kinds in the settings."""
 
     def union(self, other: "JobNeeds") -> "JobNeeds":
         """Return what is needed by either."""
-        return JobNeeds(self.kinds | other.kinds, self.waiting | other.waiting, self.objects | other.objects)
+        return JobNeeds(self.kinds | other.kinds, self.waiting | other.waiting)
 
     def intersection(self, other: "JobNeeds") -> "JobNeeds":
         """Return what is needed by both."""
-        return JobNeeds(self.kinds & other.kinds, self.waiting & other.waiting, self.objects & other.objects)
+        return JobNeeds(self.kinds & other.kinds, self.waiting & other.waiting)
 
     def is_part_of(self, other: "JobNeeds") -> bool:
         """Whether the other needs all of this, too."""
-        return self.kinds <= other.kinds and self.waiting <= other.waiting and self.objects <= other.objects
+        return self.kinds <= other.kinds and self.waiting <= other.waiting
 
 
 NO_NEEDS: Final = JobNeeds()
@@ -88,8 +52,6 @@ class JobFacts:
     """Kind → whether the worker serves it, in that version."""
     taken: Mapping[str, frozenset[JobId]] = field(default_factory=dict)
     """Kind → the jobs there that no MultiKueue has sent."""
-    missing: frozenset[NeededObject] = frozenset()
-    """Those of the needed objects that are not there."""
     integrations: frozenset[str] | None = None
     """The kinds of jobs that Kueue starts there, by its names or as `Kind.version.group`; None: not known."""
 
@@ -104,56 +66,16 @@ class JobFacts:
 NO_JOB_FACTS: Final = JobFacts()
 
 
-def objects_of(workload: Workload) -> Iterator[NeededObject]:
-    """Yield what a job needs: its namespace, and the objects that its Pods name."""
-    namespace = workload.meta.namespace
-    yield NeededObject(NAMESPACES, "", namespace)
-    for plural, name in workload.job.references:
-        yield NeededObject(plural, namespace, name)
-
-
-def job_needs(
-    workloads: Iterable[Workload],
-    preconditions: Collection[str] = (),
-    asked: JobNeeds = NO_NEEDS,
-    *,
-    moves: bool = False,
-) -> JobNeeds:
+def job_needs(workloads: Iterable[Workload], *, moves: bool = False) -> JobNeeds:
     """Return what these Workloads need; of kinds, the first by name.
 
-    `preconditions`: kinds of objects. `asked`: what was looked for before; of too many objects, it stays.
     `moves`: whether those that run may start elsewhere, if they say that they may be moved.
     """
     workloads = tuple(workloads)
     kinds = {workload.job.kind for workload in workloads}
-    waiting = [workload for workload in workloads if not workload.cluster]
-    movable = [workload for workload in workloads if moves and workload.cluster and workload.movable]
-    start = frozenset(workload.job.kind for workload in (*waiting, *movable))
+    start = {w.job.kind for w in workloads if not w.cluster or (moves and w.movable)}
     readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
-    objects = frozenset[NeededObject]()
-    if preconditions:
-        objects = _objects(waiting, preconditions, asked.objects)
-        objects |= _objects(movable, preconditions, asked.objects, objects)
-    return JobNeeds(frozenset(readable), start.intersection(readable), objects)
-
-
-def _objects(
-    workloads: Iterable[Workload],
-    preconditions: Collection[str],
-    asked: frozenset[NeededObject],
-    found: frozenset[NeededObject] = frozenset(),
-) -> frozenset[NeededObject]:
-    """Return what these need beside the objects that are `found` already, OBJECTS_MAX in all."""
-    most, asked = OBJECTS_MAX - len(found), asked - found
-    with_quota = (workload for workload in workloads if workload.has_quota)
-    alike = {(workload.meta.namespace, id(workload.job)): workload for workload in with_quota}
-    before, new = dict[NeededObject, None](), dict[NeededObject, None]()
-    for one in chain.from_iterable(map(objects_of, alike.values())):
-        if one.plural in preconditions and one not in found:
-            (before if one in asked else new)[one] = None
-            if len(before) + len(new) >= most and len(before) == len(asked):
-                break
-    return frozenset(islice(chain(before, new), most))
+    return JobNeeds(frozenset(readable), frozenset(start.intersection(readable)))
 
 
 _BY_KIND: Final = {(one.group, name.rpartition("/")[2]): name for name, one in FRAMEWORKS.items()}

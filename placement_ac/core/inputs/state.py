@@ -67,8 +67,6 @@ class HubFacts:
     namespaces: tuple[str, ...] = ("kueue-system",)
     """Where Placements are looked for: the first that has one of the name counts."""
     naming: str = PER_PLACEMENT
-    prepare_sets: bool = False
-    """Whether MultiKueueClusters exist for all clusters of a Placement's cluster sets, selected or not."""
     kueue: RunningKueue = UNKNOWN_KUEUE
     """The hub's Kueue; nothing is known of it where that is of no use."""
 
@@ -150,16 +148,14 @@ class PlacementPolicy:
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Label key of nodes → the label of clusters, or `claim:` and the ClusterClaim, that has its value."""
-    preconditions: frozenset[str] = frozenset()
-    """The kinds of objects that are looked for on workers, by plural."""
     job_taints: tuple[str, ...] = ()
     """Keys of ManagedClusters' taints that jobs must tolerate, too; one may end in `*`."""
     cost_labels: tuple[str, ...] = ()
     """The label of clusters, or `claim:` and the ClusterClaim, with their price; a second one: per GPU."""
     gpus: frozenset[str] = frozenset()
     """The resources that count as GPUs."""
-    dispatch_steps: int | None = None
-    """How many steps a plan takes at most to judge jobs (`DispatchCycle.cost`); None: without a limit."""
+    judged_at_once: int | None = None
+    """How many jobs a plan judges at most, fewer large ones; None: all."""
     moves: MovePolicy | None = None
     """None: no job is moved."""
     report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
@@ -322,8 +318,6 @@ class ClusterCredentials:
     """Of the clusters that OCM has decided on."""
     unselected: CredentialsByCluster = field(default_factory=dict)
     """Of clusters that are listed though not selected."""
-    prepared: CredentialsByCluster = field(default_factory=dict)
-    """Of the other clusters of the Placement's cluster sets, if their MultiKueueClusters are prepared."""
     provisioned: bool = False
     """Whether we provision those that nobody else has put on the hub, or set up workers."""
 
@@ -543,8 +537,6 @@ class Plan:
     """Clusters that leave → the state of the drain, in lower case."""
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
-    prepared: tuple[WantedCluster, ...] = ()
-    """MultiKueueClusters that nobody needs yet."""
     to_provision: frozenset[str] | None = None
     """The selected clusters that get credentials from us; None: all of them."""
     retained: frozenset[str] = frozenset()

@@ -45,8 +45,8 @@ class Fleet:
     """Those from which jobs are sent back anyway."""
     avoids: Callable[[Workload, str], str]
     """Returns why a job comes to a MultiKueueCluster last; "": it does not."""
-    has_steps_for: Callable[[Workload], bool]
-    """Whether a job may be compared in this plan, too; takes the steps."""
+    compares_another: Callable[[Workload], bool]
+    """Whether a job may be compared in this plan, too; counts it."""
 
     def since(self, job: Workload, name: str) -> Since:
         """Return since when a MultiKueueCluster has had room for jobs like this one."""
@@ -80,7 +80,7 @@ class Compared(NamedTuple):
 
 
 def compare_all(fleet: Fleet) -> Compared:
-    """Compare each kind of job on each cluster once: as many as this plan has steps for, at least one."""
+    """Compare each kind of job on each cluster once: as many as this plan judges, at least one."""
     running = [w for w in fleet.snapshot.workloads if w.cluster and w.movable]
     running.sort(key=lambda w: (w.placed_since or _NEVER, w.label), reverse=True)
     running.sort(key=lambda w: CAUSES.index(_cause(fleet, w)))
@@ -88,7 +88,7 @@ def compare_all(fleet: Fleet) -> Compared:
     has_room = set[Since]()
     order = _in_turn(fleet, running)
     for key, job in order.items():
-        if (not fleet.has_steps_for(job) and comparisons) or len(comparisons) == COMPARED_MAX:
+        if (not fleet.compares_another(job) and comparisons) or len(comparisons) == COMPARED_MAX:
             break
         comparisons[key] = fleet.compare(job, job.cluster)
         has_room.update(fleet.since(job, name) for name in comparisons[key].others)

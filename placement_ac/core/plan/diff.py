@@ -141,10 +141,7 @@ def diff(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
     Workloads come last: what becomes Ready must find the final config.
     """
     return (
-        phases_through_config(snapshot, wanted)
-        + phases_after_config(snapshot, wanted)
-        + capacities(wanted)
-        + preparations(snapshot, wanted)
+        phases_through_config(snapshot, wanted) + phases_after_config(snapshot, wanted) + capacities(wanted)
     )
 
 
@@ -181,11 +178,6 @@ def capacities(wanted: Plan) -> tuple[Phase, ...]:
             for meta, status in providers
         )
     )
-
-
-def preparations(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
-    """Return the phase that creates what nobody needs yet: if it fails, no check is concerned."""
-    return _non_empty(tuple(_clusters(snapshot, wanted.prepared)))
 
 
 def phases_after_config(snapshot: Snapshot, wanted: Plan) -> tuple[Phase, ...]:
@@ -288,7 +280,7 @@ def _has_annotation(observed: KueueObject, key: str, value: str, *, applied: boo
 
 
 def _superfluous(snapshot: Snapshot, wanted: Plan) -> Iterable[Delete]:
-    keep = {cluster.name for cluster in (*wanted.clusters, *wanted.prepared)} | wanted.retained
+    keep = {cluster.name for cluster in wanted.clusters} | wanted.retained
     keep.update(wanted.config.clusters if wanted.config else ())
     for obj in removable_clusters(snapshot):
         if obj.meta.name not in keep and not obj.meta.deleting:

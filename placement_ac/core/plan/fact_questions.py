@@ -7,7 +7,6 @@ is asked.
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
 from typing import Final
 
 from placement_ac.core.api.constants import READABLE_SOURCES
@@ -48,10 +47,7 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
 
 def needs_of(snapshot: Snapshot) -> JobNeeds:
     """Return what the jobs of a snapshot need of a worker beside its queues."""
-    answers = (one.then.needs for one in snapshot.fleet.queue_facts.values())
-    asked = reduce(JobNeeds.union, dict.fromkeys(answers), NO_NEEDS)
-    policy = snapshot.policy
-    return job_needs(snapshot.workloads, policy.preconditions, asked, moves=policy.moves is not None)
+    return job_needs(snapshot.workloads, moves=snapshot.policy.moves is not None)
 
 
 def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:

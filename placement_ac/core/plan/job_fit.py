@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from types import MappingProxyType
-from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, ClusterTaint, Workload
@@ -27,10 +26,7 @@ from placement_ac.core.plan.fact_questions import (
     not_asked_enough,
 )
 from placement_ac.core.plan.targets import TargetClusters
-from placement_ac.core.plan.turns import turn
-
-WITHDRAWALS_PART: Final = 4
-"""One part of so many of the steps of a plan is for jobs that are taken back from quarantined clusters."""
+from placement_ac.core.plan.turns import turn, weight
 
 
 class JobFit:
@@ -50,14 +46,8 @@ class JobFit:
         self._askable = askable_workers(snapshot, targets)
         undecided = targets.workloads.undecided if policy.dispatcher else ()
         judged = [workload for workload in undecided if _is_judged(snapshot, workload)]
-        self.turn = turn(
-            snapshot,
-            judged,
-            self._cycle.cost,
-            awaits_answers=self.awaits(self._askable),
-            reserved=_for_withdrawals(snapshot, targets),
-        )
-        self._steps_left = self.turn.steps_left
+        self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable))
+        self._others_judged = 0
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -106,8 +96,7 @@ class JobFit:
         """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""
         if not self.asked_again:
             return self.asked_again
-        policy = self._snapshot.policy
-        own = job_needs((workload,), policy.preconditions, moves=policy.moves is not None)
+        own = job_needs((workload,), moves=self._snapshot.policy.moves is not None)
         return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
     def has_room(self, workload: Workload, name: str) -> bool:
@@ -153,24 +142,15 @@ class JobFit:
         """Whether the Workload is left for a later plan: there are too many for one."""
         return workload.meta.uid in self.turn.deferred
 
-    def has_steps_for(self, workload: Workload) -> bool:
-        """Whether a Workload may be judged in this plan besides those whose turn it is; takes the steps."""
-        if self._steps_left is None:
-            return True
-        self._steps_left -= self._cycle.cost(workload)
-        return self._steps_left >= 0
+    def judges_another(self, workload: Workload) -> bool:
+        """Whether a Workload may be judged in this plan besides those whose turn it is; counts it."""
+        self._others_judged += weight(workload)
+        most = self._snapshot.policy.judged_at_once
+        return most is None or self._others_judged <= most
 
     def nominated(self, workload: Workload, names: Iterable[str]) -> None:
         """Take in that a Workload is nominated to these MultiKueueClusters from now on."""
         self._cycle.nominated(workload, names)
-
-
-def _for_withdrawals(snapshot: Snapshot, targets: TargetClusters) -> int:
-    """Return the steps that are kept for jobs that wait on quarantined clusters, however many are new."""
-    quarantined = snapshot.fleet.quarantined
-    names = [entry.name for entry in targets.to_list if entry.cluster in quarantined]
-    waits = any(targets.workloads.waiting.get(name) for name in names)
-    return (snapshot.policy.dispatch_steps or 0) // WITHDRAWALS_PART if waits else 0
 
 
 def round_since(workload: Workload) -> Since:

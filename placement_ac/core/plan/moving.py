@@ -75,5 +75,5 @@ def _fleet(snapshot: Snapshot, targets: TargetClusters, history: MoveHistory, fi
         emptied,
         frozenset(step.name for step in steps) - draining,
         fit.avoids,
-        fit.has_steps_for,
+        fit.judges_another,
     )

@@ -5,7 +5,7 @@ Pure. AdmissionChecks own them: Kubernetes removes them with the last check that
 MultiKueueClusters have no owner: the controller removes each when no Placement needs it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from placement_ac.core.plan.conditions import is_taken
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.aliases import recorded_names, seen_names
 from placement_ac.core.selection.capacity import order_names
-from placement_ac.core.selection.selection import name_problem, removable_clusters, soonest
+from placement_ac.core.selection.selection import removable_clusters, soonest
 
 
 class TargetObjects(NamedTuple):
@@ -26,8 +26,6 @@ class TargetObjects(NamedTuple):
 
     config: WantedConfig | None = None
     clusters: tuple[WantedCluster, ...] = ()
-    prepared: tuple[WantedCluster, ...] = ()
-    """Those that exist before they are selected."""
     lasting: frozenset[Since] = frozenset()
     requeue_after: float | None = None
 
@@ -75,7 +73,6 @@ def target_objects(snapshot: Snapshot, targets: TargetClusters) -> TargetObjects
     return TargetObjects(
         _target_config(snapshot, targets, ordered.names, owners),
         tuple(clusters),
-        tuple(_prepared_clusters(snapshot, owners, {cluster.name for cluster in clusters})),
         ordered.lasting,
         ordered.requeue_after,
     )
@@ -86,18 +83,6 @@ def _wanted(
 ) -> WantedCluster:
     """Return a MultiKueueCluster to have; a shared one has no owners, so that no Placement must write it."""
     return WantedCluster(name, cluster, source, {} if is_shared(name, cluster) else owners)
-
-
-def _prepared_clusters(
-    snapshot: Snapshot, owners: Mapping[str, str], others: Collection[str]
-) -> Iterator[WantedCluster]:
-    """Yield MultiKueueClusters for clusters that may be selected later, so that Kueue is connected then."""
-    for cluster, source in snapshot.credentials.prepared.items():
-        name = snapshot.hub.multikueue_cluster_name(snapshot.name, cluster)
-        label = "" if is_shared(name, cluster) else snapshot.name
-        is_free = name not in others and not is_taken(snapshot.objects.clusters.get(name), label, cluster)
-        if isinstance(source, CredentialSource) and is_free and not name_problem(cluster, name):
-            yield _wanted(name, cluster, source, owners)
 
 
 def _target_config(
@@ -154,7 +139,7 @@ def unchanged_objects(snapshot: Snapshot) -> TargetObjects:
 
 def retained_clusters(snapshot: Snapshot, objects: TargetObjects) -> RetainedClusters:
     """Keep unneeded MultiKueueClusters for a while, in which Kueue clears up there."""
-    wanted = {cluster.name for cluster in (*objects.clusters, *objects.prepared)}
+    wanted = {cluster.name for cluster in objects.clusters}
     wanted.update(objects.config.clusters if objects.config else ())
     unneeded = [obj.meta.name for obj in removable_clusters(snapshot) if obj.meta.name not in wanted]
     lasting = [Since(SinceKind.RETAINED, name) for name in unneeded]

@@ -189,7 +189,6 @@ def _whole_plan(
         verdicts={**_verdicts(snapshot, targets, context.verdict), **context.refused},
         config=objects.config,
         clusters=objects.clusters,
-        prepared=objects.prepared,
         to_provision=provisioned.clusters,
         retained=retained.names,
         check_state_updates=answers.updates,

@@ -34,11 +34,11 @@ def refused(
 
 
 def _judged_now(snapshot: Snapshot, fit: JobFit, waiting: Sequence[Workload]) -> list[Workload]:
-    """Return those for which this plan has steps, at least one; another one comes first each second."""
+    """Return those that this plan judges, at least one; another one comes first each second."""
     start = int(snapshot.now.timestamp()) % len(waiting) if waiting else 0
     judged: list[Workload] = []
     for job in (*waiting[start:], *waiting[:start]):
-        if not fit.has_steps_for(job) and judged:
+        if not fit.judges_another(job) and judged:
             break
         judged.append(job)
     return judged

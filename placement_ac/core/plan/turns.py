@@ -1,16 +1,18 @@
 """
 Which Workloads are judged in this plan, if they are too many for one (our dispatcher).
 
-Pure. The event loop waits for a plan, so it takes a limited number of steps, and the next plan goes on: with
-those that were not judged yet, then with those whose turn has passed while a worker was asked for its queues,
-and then with those that were judged the longest time ago.
+Pure. The event loop waits for a plan, so it judges a limited number, and the next plan goes on: with those
+that were not judged yet, then with those whose turn has passed while a worker was asked for its queues, and
+then with those that were judged the longest time ago.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.filters.anti_affinity import keeps_apart
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 
 JUDGED_AGAIN_SECONDS: Final = 2.0
@@ -18,8 +20,10 @@ JUDGED_AGAIN_SECONDS: Final = 2.0
 AWAITED_ANSWER: Final = 0
 """In place of how often a Workload was judged: it waited for a worker's answer in its turn."""
 
-Cost = Callable[[Workload, int], int]
-"""The steps to judge a Workload after so many others."""
+
+LARGE_SIZE: Final = 50
+"""A job of more (`JobSpec.size`) is judged in the time of LARGE_WEIGHT others."""
+LARGE_WEIGHT: Final = 10
 
 
 class Turn(NamedTuple):
@@ -32,8 +36,6 @@ class Turn(NamedTuple):
     chosen: frozenset[str] = frozenset()
     """The uids of those that are judged now."""
     requeue_after: float | None = None
-    steps_left: int | None = None
-    """The steps that are left for others; None: without a limit."""
 
     def lasting(self, awaiting: Collection[str]) -> frozenset[Since]:
         """Return when each was judged last; of those chosen, `awaiting` wait for a worker's answer."""
@@ -44,35 +46,31 @@ class Turn(NamedTuple):
         )
 
 
-def turn(
-    snapshot: Snapshot, workloads: Sequence[Workload], cost: Cost, *, awaits_answers: bool, reserved: int = 0
-) -> Turn:
+def turn(snapshot: Snapshot, workloads: Sequence[Workload], *, awaits_answers: bool) -> Turn:
     """Return which of the Workloads that are to be judged are left for later plans.
 
-    `awaits_answers`: whether a worker's answer about its queues is awaited. `reserved`: the steps that are
-    left for others at least.
+    `awaits_answers`: whether a worker's answer about its queues is awaited.
     """
-    limit = snapshot.policy.dispatch_steps
-    if limit is None:
+    most = snapshot.policy.judged_at_once
+    if most is None or sum(map(weight, workloads)) <= most:
         return Turn()
-    most = limit - reserved
-    if (steps := sum(cost(workload, at) for at, workload in enumerate(workloads))) <= most:
-        return Turn(steps_left=limit - steps)
     last = _last_judged(snapshot)
     order = sorted(workloads, key=lambda workload: _precedence(last.get(workload.meta.uid)))
-    chosen: list[str] = []
-    for workload in order:
-        most -= cost(workload, len(chosen))
-        if most < 0 and chosen:
-            break
-        chosen.append(workload.meta.uid)
+    weights = accumulate(map(weight, order))
+    number = max(sum(total <= most for total in weights), 1)
     uids = [workload.meta.uid for workload in order]
-    deferred = uids[len(chosen) :]
+    chosen, deferred = uids[:number], uids[number:]
     due = any(uid not in last or (last[uid][1] == AWAITED_ANSWER and not awaits_answers) for uid in deferred)
     judged = {uid: last[uid][1] for uid in uids if uid in last}
     judged |= {uid: judged.get(uid, AWAITED_ANSWER) + 1 for uid in chosen}
     again = 0.0 if due else JUDGED_AGAIN_SECONDS
-    return Turn(frozenset(deferred), judged, frozenset(chosen), again, reserved)
+    return Turn(frozenset(deferred), judged, frozenset(chosen), again)
+
+
+def weight(workload: Workload) -> int:
+    """Return as how many jobs one counts: large ones, and those that are compared with all of their queue."""
+    is_large = workload.job.size > LARGE_SIZE or keeps_apart(workload)
+    return LARGE_WEIGHT if is_large else 1
 
 
 def _precedence(last: tuple[float, int] | None) -> tuple[int, float]:

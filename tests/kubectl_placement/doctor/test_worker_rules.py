@@ -139,7 +139,7 @@ def test_kinds_that_a_worker_does_not_list_in_time_are_unknown_and_fail_no_rule(
 def test_a_right_to_read_integrations_is_missing_only_with_the_setting() -> None:
     visit = replace(HEALTHY, kueue_config=Unknown("the account of Secret kueue-system/s may not", 403))
     message = "unknown, because the account of Secret kueue-system/s may not read it: Kueue's configuration"
-    looks = setup(settings=Settings(dispatcher=True, preconditions=("integrations",)))
+    looks = setup(settings=Settings(dispatcher=True, look_for=("integrations",)))
     found = [one for one in examine_workers(looks, [visit]) if one.level is not Level.OK]
     assert [(one.check, one.message) for one in found] == [("worker-reads", f"c1: {message}")]
     assert findings_of(visit) == []

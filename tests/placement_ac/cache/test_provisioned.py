@@ -1,6 +1,5 @@
 """Provisioned credentials in the cache, and the keys that their changes touch."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,19 +13,17 @@ from placement_ac.core.api.constants import (
     MANAGED_CLUSTER,
     MULTIKUEUE_CLUSTER,
     PERMISSION,
-    PLACEMENT,
     PLACEMENT_DECISION,
     SECRET,
     token_kind,
 )
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
-from placement_ac.core.inputs.state import HubFacts, Key
+from placement_ac.core.inputs.state import Key
 from tests.support.builders import (
     NOW,
     PROVISIONING,
     SERVER,
-    SHARED,
     Raw,
     check,
     decision,
@@ -35,10 +32,8 @@ from tests.support.builders import (
     kubeconfig_spec,
     managed_cluster,
     multikueue_check,
-    our_cluster,
     our_grant,
     our_secret,
-    placement,
     placement_keys,
     profile,
     provided,
@@ -244,36 +239,3 @@ def test_the_account_is_the_addons_from_when_it_is_handed_over_until_nothing_of_
         ([provided("b", "multikueue")], "placement-ac"),
     ):
         assert world(*objects, provisioning=PROVISIONING).provisioning_inputs("a", NOW).account_name == name
-
-
-def test_a_managed_cluster_touches_the_placements_that_prepare_it() -> None:
-    label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
-    objects = [check(), placement("p", spec={"clusterSets": ["spoke"]}), placement("q", spec={})]
-    joined = managed_cluster("new", labels=label)
-    assert world(*objects, hub=HubFacts(prepare_sets=True)).put(MANAGED_CLUSTER, joined) == placement_keys(
-        "p"
-    )
-    assert world(*objects).put(MANAGED_CLUSTER, joined) == set()
-
-
-def test_a_change_that_ends_a_preparation_touches_the_keys_of_shared_clusters() -> None:
-    """The key of its own name removes a shared MultiKueueCluster that nobody needs."""
-    label = {"cluster.open-cluster-management.io/clusterset": "spoke"}
-    hub = replace(SHARED, prepare_sets=True)
-    objects = [
-        check(),
-        placement("p", spec={"clusterSets": ["spoke"]}),
-        *(managed_cluster(name, labels=label) for name in ("a", "b")),
-        *(our_cluster(name, None) for name in ("a", "b")),
-    ]
-    own_names = placement_keys("a", "b")
-    assert world(*objects, hub=hub).put(ADMISSION_CHECK, check(version=2)) & own_names == set()
-    assert world(*objects, hub=hub).put(ADMISSION_CHECK, check(placement="q", version=2)) >= own_names
-    assert world(*objects, hub=hub).remove(ADMISSION_CHECK, check()) >= own_names
-    assert world(*objects, hub=hub).replace(ADMISSION_CHECK, [], "9") >= own_names
-    without = placement("p", spec={"clusterSets": []}, version=2)
-    assert world(*objects, hub=hub).put(PLACEMENT, without) >= own_names
-    assert world(*objects, hub=hub).remove(PLACEMENT, placement("p")) >= own_names
-    left = managed_cluster("a", labels={}, version=2)
-    assert world(*objects, hub=hub).put(MANAGED_CLUSTER, left) >= placement_keys("a")
-    assert world(*objects, hub=SHARED).remove(ADMISSION_CHECK, check()) & own_names == set()

@@ -23,8 +23,8 @@ def test_our_dispatcher_gets_two_more_rights_and_no_worker_is_unfit_without_them
     assert worker_requirements(kueues, "v1beta2", KUEUE) == worker_requirements(ours, "v1beta2", KUEUE)
 
 
-def test_integrations_bring_the_right_to_read_one_configmap_and_are_no_object_of_a_job() -> None:
-    plain, looks = (Settings(dispatcher=True, preconditions=words) for words in ((), ("integrations",)))
+def test_integrations_bring_the_right_to_read_one_configmap() -> None:
+    plain, looks = (Settings(dispatcher=True, look_for=words) for words in ((), ("integrations",)))
     without, with_it = (worker_policy_rules(one, KUEUE) for one in (plain, looks))
     assert [rule for rule in with_it if rule not in without] == [
         {
@@ -34,7 +34,6 @@ def test_integrations_bring_the_right_to_read_one_configmap_and_are_no_object_of
             "verbs": ["get"],
         }
     ]
-    assert placement_policy(looks).preconditions == frozenset()
     assert worker_policy_rules(looks.model_copy(update={"dispatcher": False}), KUEUE) == worker_policy_rules(
         Settings(), KUEUE
     )

@@ -114,7 +114,7 @@ def test_with_integrations_the_token_may_get_one_configmap_and_no_other(play: Pl
     admin.multikueue_check("mk", "p")
     admin.placement("p")
     stage.select("a")
-    stage.start(dispatcher=True, preconditions=("integrations",))
+    stage.start(dispatcher=True, look_for=("integrations",))
     stage.until_connected("a")
     path = f"{CORE}/namespaces/{NS}/configmaps"
     with Driver(stage.fleet.hubs["a"]) as worker:

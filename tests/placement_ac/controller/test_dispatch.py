@@ -82,7 +82,7 @@ def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(st
 def test_a_job_that_fits_has_its_turn_though_the_jobs_before_it_fit_nowhere(
     admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy, "DISPATCH_STEPS", 1)
+    monkeypatch.setattr(policy, "JUDGED_AT_ONCE", 1)
     with dispatched(admin, controllers, ALL) as stage:
         for n in range(7):
             stage.submit(f"picky{n}", annotations={SELECTOR: f"gpu=x{n}"})

@@ -16,7 +16,7 @@ WHY = "had no integration batch/job: add it to integrations.frameworks of Kueue'
 
 
 @pytest.mark.parametrize(
-    ("preconditions", "runs_on", "placed_on"),
+    ("look_for", "runs_on", "placed_on"),
     [
         pytest.param(("integrations",), ["b"], "p-b", id="with the setting, it runs on another cluster"),
         pytest.param((), [], "p-a", id="without it, it is placed there and does not run"),
@@ -25,11 +25,11 @@ WHY = "had no integration batch/job: add it to integrations.frameworks of Kueue'
 def test_a_job_and_a_cluster_without_its_integration(
     admin: Driver,
     controllers: Controllers,
-    preconditions: tuple[str, ...],
+    look_for: tuple[str, ...],
     runs_on: list[str],
     placed_on: str,
 ) -> None:
-    settings = {"preconditions": preconditions}
+    settings = {"look_for": look_for}
     with dispatched(admin, controllers, ["a", "b"], quotas=QUOTAS, controller=settings) as stage:
         stage.fleet.enable_integrations("a", "jobset.x-k8s.io/jobset")
         stage.submit("train", requests={GPU: "1"})
@@ -41,8 +41,8 @@ def test_a_job_that_no_cluster_starts_says_why(
     admin: Driver, controllers: Controllers, tmp_path: Path
 ) -> None:
     file = tmp_path / "settings.yaml"
-    file.write_text("dispatcher: true\npreconditions: [integrations]\n")
-    settings = {"preconditions": ("integrations",)}
+    file.write_text("dispatcher: true\nlook-for: [integrations]\n")
+    settings = {"look_for": ("integrations",)}
     quotas = {"a": QUOTAS["a"]}
     with dispatched(admin, controllers, ["a"], quotas=quotas, controller=settings) as stage:
         stage.fleet.enable_integrations("a", "pod")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject
+from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.queues import QueueReader
@@ -85,59 +85,6 @@ def test_no_names_are_asked_of_a_kind_of_which_no_job_waits(admin: Driver, worke
 def test_it_is_asked_once_for_a_while(admin: Driver, worker: Driver) -> None:
     assert [facts.jobs for facts in ask(admin, times=3)] == [FOUND] * 3
     assert [len(asked(worker, path)) for path in ("/apis/batch/v1/jobs", "/apis/ray.io/v1")] == [1, 1]
-
-
-def objects(*wanted: tuple[str, str, str]) -> frozenset[NeededObject]:
-    return frozenset(NeededObject(*one) for one in wanted)
-
-
-THERE = objects(("namespaces", "", "default"), ("configmaps", "default", "settings"))
-NOT_THERE = objects(("namespaces", "", "team-a"), ("secrets", "default", "registry"))
-
-
-@pytest.fixture
-def named(worker: Driver) -> Driver:
-    """The same worker, with a ConfigMap."""
-    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
-    worker.ask("POST", "/api/v1/namespaces/default/configmaps", made)
-    return worker
-
-
-def test_objects_that_jobs_name_are_looked_for_by_name_and_only_their_metadata_is_sent(
-    admin: Driver, named: Driver
-) -> None:
-    put = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "there"}, "data": {"k": "c2VjcmV0"}}
-    named.ask("POST", "/api/v1/namespaces/default/secrets", put)
-    wanted = THERE | NOT_THERE | objects(("secrets", "default", "there"))
-    found = ask(admin, JobNeeds(objects=wanted), times=2)
-    assert [facts.jobs.missing for facts in found] == [NOT_THERE] * 2
-    looks = [r for r in asked(named, "/api/v1/namespaces/default/secrets/") if r.method == "GET"]
-    assert len(looks) == 2, "once each for a while"
-
-
-@pytest.mark.parametrize(
-    ("served", "is_missing"),
-    [
-        pytest.param("", False, id="in no version that is known here"),
-        pytest.param("v1beta2", True, id="in v1beta2 only"),
-    ],
-)
-def test_an_object_is_missing_only_if_its_kind_is_served(
-    admin: Driver, named: Driver, served: str, is_missing: bool
-) -> None:
-    if served:
-        body = {"kind": "APIResourceList", "resources": []}
-        named.hub.faults.add("GET", "resourceclaimtemplates", status=404, body={}, times=9)
-        named.hub.faults.add("GET", f"/apis/resource.k8s.io/{served}", status=200, body=body, times=9)
-    wanted = objects(("resourceclaimtemplates", "default", "gpu"))
-    found = ask(admin, JobNeeds(objects=wanted))
-    assert [facts.jobs.missing for facts in found] == [wanted if is_missing else frozenset()]
-
-
-def test_without_the_right_it_is_not_known_whether_an_object_is_there(admin: Driver, named: Driver) -> None:
-    named.hub.faults.add("GET", "/secrets/", status=403, body={}, times=5)
-    found = ask(admin, JobNeeds(objects=THERE | NOT_THERE))
-    assert [facts.jobs.missing for facts in found] == [objects(("namespaces", "", "team-a"))]
 
 
 @pytest.mark.parametrize(

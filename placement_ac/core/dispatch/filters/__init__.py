@@ -20,7 +20,6 @@ from placement_ac.core.dispatch.filters.limits import limits
 from placement_ac.core.dispatch.filters.maintenance import maintenance
 from placement_ac.core.dispatch.filters.name_conflict import name_conflict
 from placement_ac.core.dispatch.filters.node_labels import node_labels
-from placement_ac.core.dispatch.filters.preconditions import preconditions
 from placement_ac.core.dispatch.filters.quarantine import quarantine
 from placement_ac.core.dispatch.filters.taints import taints
 
@@ -58,7 +57,6 @@ FILTERS: Final[dict[str, Filter]] = {
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
     "Framework": Filter(framework, reads_queues=True),
     "NameConflict": Filter(name_conflict, reads_queues=True, before_start=True),
-    "Preconditions": Filter(preconditions, reads_queues=True, before_start=True),
     CAPACITY: Filter(capacity, reads_queues=True),
     QUARANTINE: Filter(quarantine),
 }

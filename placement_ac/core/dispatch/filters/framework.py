@@ -2,7 +2,7 @@
 Framework: only the clusters that serve the kind of the job, and whose Kueue starts jobs of that kind.
 
 Reads the kind of the Workload's owner, which kinds the worker serves, and with the setting
-`--preconditions integrations`, which integrations Kueue has there. Abstains where that is not known. Without
+`--look-for integrations`, which integrations Kueue has there. Abstains where that is not known. Without
 the integration, Kueue there admits the copy of the Workload, and its job stays suspended for ever.
 """
 

@@ -7,7 +7,7 @@ import pytest
 from placement_ac.core.api.constants import ANNOTATION_MOVABLE
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.filters import FILTERS
-from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject, job_needs
+from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, job_needs
 from tests.support.jobs_to_dispatch import cluster, job, raw_job
 
 JOB = "Job.v1.batch"
@@ -85,77 +85,6 @@ def test_of_several_owners_the_controller_is_the_job(controller: bool, name: str
     assert workload_with_job(raw).job_name == name
 
 
-POD = {
-    "spec": {
-        "serviceAccountName": "trainer",
-        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
-        "imagePullSecrets": [{"name": "registry"}],
-        "volumes": [
-            {"persistentVolumeClaim": {"claimName": "data"}},
-            {"configMap": {"name": "settings"}},
-            {"secret": {"secretName": "maybe", "optional": True}},
-            {
-                "projected": {
-                    "sources": [{"secret": {"name": "projected"}}, {"configMap": {"name": "settings"}}]
-                }
-            },
-        ],
-        "initContainers": [{"env": [{"valueFrom": {"secretKeyRef": {"name": "key"}}}]}],
-        "containers": [
-            {"envFrom": [{"configMapRef": {"name": "from"}}, {"secretRef": {"name": "x", "optional": True}}]},
-            {"env": [{"name": "PLAIN", "value": "x"}]},
-        ],
-    }
-}
-NAMED = (
-    ("configmaps", "from"),
-    ("configmaps", "settings"),
-    ("persistentvolumeclaims", "data"),
-    ("resourceclaimtemplates", "one-gpu"),
-    ("secrets", "key"),
-    ("secrets", "projected"),
-    ("serviceaccounts", "trainer"),
-)
-
-
-def test_the_objects_that_pods_name_are_those_without_which_they_do_not_start() -> None:
-    assert job(pods=(POD, POD)).job.references == NAMED
-    assert job(pods=({"spec": {"serviceAccountName": "default"}},)).job.references == ()
-
-
-@pytest.mark.parametrize(
-    ("missing", "reason"),
-    [
-        pytest.param((), None, id="nothing is known to be missing"),
-        pytest.param((("secrets", "default", "key"),), "Secret default/key", id="a Secret"),
-        pytest.param((("secrets", "team-a", "key"),), None, id="in another namespace"),
-        pytest.param((("configmaps", "default", "key"),), None, id="of another kind"),
-        pytest.param((("namespaces", "", "default"),), "Namespace default", id="the namespace"),
-    ],
-)
-def test_preconditions(missing: tuple[tuple[str, str, str], ...], reason: str | None) -> None:
-    facts = JobFacts(missing=frozenset(NeededObject(*one) for one in missing))
-    answer = FILTERS["Preconditions"](job(pods=(POD,)), cluster(jobs=facts))
-    assert answer == (f"had no {reason}: create it there" if reason else None)
-
-
-def test_objects_are_looked_for_of_the_kinds_in_the_settings_and_of_jobs_that_wait() -> None:
-    jobs = [job("a", pods=(POD,)), job("b", pods=(POD,), cluster="p-a"), job("c", pods=(POD,), quota=False)]
-    wanted = {NeededObject("secrets", "default", name) for name in ("key", "projected")}
-    assert job_needs(jobs, {"secrets"}).objects == wanted
-    assert job_needs(jobs).objects == job_needs(jobs[1:], {"secrets"}).objects == frozenset()
-
-
-def test_of_many_objects_some_are_looked_for() -> None:
-    pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(100))
-    many = [job(f"j{n}", pods=pods[n : n + 1]) for n in range(100)]
-    first = job_needs(many, {"configmaps"})
-    assert len(first.objects) == 64
-    other = {NeededObject("configmaps", "default", f"c{n}") for n in range(90, 100)}
-    later = job_needs(many, {"configmaps"}, JobNeeds(objects=frozenset(other))).objects
-    assert (len(later), later >= other) == (64, True), "those that were looked for stay"
-
-
 MOVABLE = {"annotations": {ANNOTATION_MOVABLE: "true"}}
 
 
@@ -173,20 +102,9 @@ def test_the_name_is_kept_of_a_job_that(given: dict[str, Any], name: str) -> Non
 
 
 def test_a_job_that_may_be_moved_needs_the_same_as_one_that_waits() -> None:
-    runs = job(owner=TRAIN, pods=(POD,), cluster="p-a", **MOVABLE)
-    assert job_needs([runs], {"secrets"}, moves=True) == job_needs(
-        [job(owner=TRAIN, pods=(POD,))], {"secrets"}
-    )
-    assert job_needs([runs], {"secrets"}) == JobNeeds(frozenset({JOB}))
-
-
-def test_of_many_objects_those_of_jobs_that_wait_come_before_those_of_jobs_that_may_be_moved() -> None:
-    pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(70))
-    waits = [job(f"w{n}", pods=pods[n : n + 1]) for n in range(60)]
-    runs = [job(f"r{n}", pods=pods[n : n + 1], cluster="p-a", **MOVABLE) for n in range(50, 70)]
-    before = job_needs(runs, {"configmaps"}, moves=True)
-    found = job_needs([*runs, *waits], {"configmaps"}, before, moves=True).objects
-    assert (len(found), found >= job_needs(waits, {"configmaps"}).objects) == (64, True)
+    runs = job(owner=TRAIN, cluster="p-a", **MOVABLE)
+    assert job_needs([runs], moves=True) == job_needs([job(owner=TRAIN)])
+    assert job_needs([runs]) == JobNeeds(frozenset({JOB}))
 
 
 def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:

@@ -1,4 +1,4 @@
-"""Comparing running jobs takes steps of the dispatch budget of a plan; the next plan goes on."""
+"""A plan compares a limited number of running jobs; the next plan goes on."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.support.moving import POLICY, WITH_KUEUES, fleet, job, recorded
 
 LATER = "so many different jobs run that it is compared later"
 KINDS = tuple(job(f"j{gpus}", gpus=gpus) for gpus in range(1, 5))
-ONE_EACH = replace(POLICY, dispatch_steps=1)
+ONE_EACH = replace(POLICY, judged_at_once=1)
 USED = {"a": (8, 8), "b": (8, 4)}
 
 
@@ -34,21 +34,12 @@ def compared(answer: MovePlan) -> list[str]:
 
 
 def test_jobs_that_are_too_many_for_one_plan_are_compared_in_turn() -> None:
-    for policy in (ONE_EACH, replace(WITH_KUEUES, dispatch_steps=1)):
+    for policy in (ONE_EACH, replace(WITH_KUEUES, judged_at_once=1)):
         found = list(islice(move_plans(*KINDS, policy=policy, seconds=1.0), 5))
         assert [compared(one) for one in found] == [["j4"], ["j3"], ["j2"], ["j1"], ["j4"]]
         assert [one.requeue_after for one in found] == [2.0] * 5
     (enough,) = islice(move_plans(*KINDS, policy=POLICY, seconds=1.0), 1)
     assert (compared(enough), enough.requeue_after) == (["j1", "j2", "j3", "j4"], None)
-
-
-def test_waiting_jobs_take_their_steps_first() -> None:
-    waiting = [job(f"w{n}", cluster="", gpus=1) for n in range(4)]
-    some = replace(POLICY, dispatch_steps=4 * 200)
-    assert len(compared(next(move_plans(*KINDS, policy=some, seconds=1.0)))) > 1
-    assert len(compared(next(move_plans(*KINDS, *waiting, policy=some, seconds=1.0)))) == 1
-    kueues = replace(some, dispatcher=False)
-    assert len(compared(next(move_plans(*KINDS, *waiting, policy=kueues, seconds=1.0)))) > 1
 
 
 def test_a_cluster_has_had_room_meanwhile_as_when_the_job_was_compared_last() -> None:

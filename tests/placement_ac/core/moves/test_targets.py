@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, NeededObject, job_needs
+from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, job_needs
 from placement_ac.core.inputs.state import PlacementPolicy, Snapshot, WorkerCopies
 from placement_ac.core.plan.job_fit import job_fit
 from placement_ac.core.plan.moving import moving
@@ -18,17 +18,15 @@ from tests.support.moving import POLICY, WITH_KUEUES, entry, fleet, job, recorde
 JOB = "Job.v1.batch"
 TRAIN, OTHER = ("batch/v1", "Job", "train"), ("batch/v1", "Job", "other")
 TAKEN = JobFacts(taken={JOB: frozenset({("default", "train")})})
-NO_NAMESPACE = JobFacts(missing=frozenset({NeededObject("namespaces", "", "default")}))
 TWO = {"a": (8, 8), "b": (8, 2)}
 THREE = {**TWO, "c": (8, 3)}
-LOOKS = replace(POLICY, preconditions=frozenset({"namespaces"}))
 BEGAN = entry(0, "Workload/job")
 
 
 def seen(
     *jobs: Any,
     there: Mapping[str, JobFacts] | None = None,
-    policy: PlacementPolicy = LOOKS,
+    policy: PlacementPolicy = POLICY,
     asked: bool = True,
     **rest: Any,
 ) -> Snapshot:
@@ -39,7 +37,7 @@ def seen(
 
     def after(ages: Any = None) -> Snapshot:
         hub = fleet(*jobs, policy=policy, ages=ages, **rest)
-        needs = job_needs(hub.workloads, policy.preconditions, moves=True) if asked else NO_NEEDS
+        needs = job_needs(hub.workloads, moves=True) if asked else NO_NEEDS
         facts = {
             name: replace(
                 one,
@@ -63,7 +61,6 @@ def objections(snapshot: Snapshot) -> list[str]:
     "there",
     [
         pytest.param(TAKEN, id="where another job has its name"),
-        pytest.param(NO_NAMESPACE, id="where an object is missing"),
         pytest.param(JobFacts(served={JOB: False}), id="where its kind is not served"),
     ],
 )
@@ -118,9 +115,8 @@ def test_a_recorded_move_begins_only_while_there_is_a_cluster_for_it(given: Any,
 
 
 def test_kueues_dispatcher_might_send_it_to_a_cluster_that_a_filter_refuses() -> None:
-    kueues = replace(WITH_KUEUES, preconditions=frozenset({"namespaces"}))
     used = {"a": (4, 8), "b": (8, 2), "c": (8, 2)}
-    given: Any = {"used": used, "policy": kueues}
+    given: Any = {"used": used, "policy": WITH_KUEUES}
     assert recorded(plan(seen(job(owner=TRAIN), **given))) != []
     refused = seen(job(owner=TRAIN), there={"c": TAKEN}, **given)
     assert objections(refused) == ["Kueue's dispatcher might send it to c, which is no better"]

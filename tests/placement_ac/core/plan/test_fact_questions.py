@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject
+from placement_ac.core.inputs.job_facts import JobNeeds
 from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
 from placement_ac.core.plan.plan import plan
@@ -27,26 +27,6 @@ ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job", 1)
 def _round(job: Any) -> Since:
     count = len(job["status"].get("nominatedClusterNames", ()))
     return Since(SinceKind.NOMINATION_ROUND, job["metadata"]["uid"], count)
-
-
-def test_a_job_that_names_an_object_nobody_has_looked_for_waits_for_the_answer() -> None:
-    pods = gpu_pods(4)
-    pods[0]["spec"]["volumes"] = [{"configMap": {"name": "settings"}}]
-    job = raw_job(pods=pods, **READY)
-    policy = replace(POLICY, preconditions=frozenset({"configmaps"}))
-    needed = frozenset({NeededObject("configmaps", "default", "settings")})
-    known = WorkloadsThere(needs=JobNeeds(objects=needed))
-    answers = {name: facts(8, age=1.0) for name in BOTH}
-    soon = answer_to(job, facts=answers, policy=policy)
-    assert (soon.ask_for_facts, soon.nominations, soon.requeue_after) == ((), (), 1.0)
-    answers = {name: facts(8, age=2.0) for name in BOTH}
-    asks = answer_to(job, facts=answers, policy=policy)
-    assert (asks.ask_for_facts, asks.nominations) == (BOTH, ())
-    answers["p-b"] = facts(8, then=known)
-    answers["p-a"] = facts(8, then=known, jobs=JobFacts(missing=needed))
-    found = answer_to(job, facts=answers, policy=policy)
-    assert (found.ask_for_facts, nominated(found)) == ((), {"job": ("p-b",)})
-    assert answer_to(job, facts=answers).ask_for_facts == (), "without the setting nobody looks for it"
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_what_waits_there_is_taken_back_by_a_fresh_report() -> None:
 
 def test_those_that_wait_there_take_turns_if_they_are_too_many_for_one_plan() -> None:
     waiting = [ready("p-a", name=name) for name in ("one", "two")]
-    one_each = {"policy": replace(OURS, dispatch_steps=1), "copies": NO_COPIES}
+    one_each = {"policy": replace(OURS, judged_at_once=1), "copies": NO_COPIES}
     snapshot = quarantined("ab", "a", *waiting, **one_each)
     plans = [plan(replace(snapshot, now=NOW + timedelta(seconds=seconds))) for seconds in (0, 1)]
     assert sorted(name for one in plans for name in nominated(one)) == ["one", "two"]
@@ -140,7 +140,7 @@ def test_many_that_wait_there_are_taken_back_together_even_while_new_jobs_are_to
     waiting = [ready("p-a", name=f"w{n}") for n in range(20)]
     selectors = [{f"{DOMAIN}/cluster-selector": f"gpu!=x{n}"} for n in range(200)]
     new = [raw_job(f"n{n}", annotations=one, check="Ready", mk="Pending") for n, one in enumerate(selectors)]
-    half = {"policy": replace(OURS, dispatch_steps=100 * 132), "copies": NO_COPIES}
+    half = {"policy": replace(OURS, judged_at_once=100), "copies": NO_COPIES}
     found = nominated(planned("ab", "a", *waiting, *new, **half))
     assert {name: to for name, to in found.items() if name.startswith("w")} == dict.fromkeys(
         [f"w{n}" for n in range(20)], ("p-b",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.config.policy import DISPATCH_STEPS
+from placement_ac.config.policy import JUDGED_AT_ONCE
 from placement_ac.core.inputs.state import Plan, Since, SinceKind, Snapshot
 from placement_ac.core.plan.plan import plan
 from tests.placement_ac.core.plan import test_job_fit
@@ -23,14 +23,14 @@ SELECTOR, PREFERRED, ANTI = (
 POLICY = replace(test_job_fit.POLICY, node_labels={"zone": "gpu"})
 
 
-CALLS_PER_STEP = 4
-"""A step is about 1 µs; so many calls of functions, in C or not, take about as long."""
+CALLS_OF_A_PLAN = 400_000
+"""So many calls of functions, in C or not, take about 0.1 s."""
 
 
-def with_terms(job: int, number: int) -> Any:
+def with_terms(job: int, number: int, operator: str = "In") -> Any:
     """A Pod template with so many terms of node affinity, different for each job."""
     terms = [
-        {"matchExpressions": [{"key": "zone", "operator": "In", "values": [f"z{job}-{n}"]}]}
+        {"matchExpressions": [{"key": "zone", "operator": operator, "values": [f"z{job}-{n}"]}]}
         for n in range(number)
     ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
@@ -71,6 +71,13 @@ def with_terms(job: int, number: int) -> Any:
             "at most 256 are read, it has 2,000",
             id="anti-affinity",
         ),
+        pytest.param(
+            150,
+            60,
+            lambda n, size: {"pods": (with_terms(n, 100),) * size},
+            "at most 512 are read, it has 12,000",
+            id="in all",
+        ),
     ],
 )
 def test_a_job_that_is_made_to_be_slow(
@@ -90,11 +97,11 @@ def test_a_job_that_is_made_to_be_slow(
     assert calls_of(lambda: unchecked_plan(whole)) < 1.1 * calls_of(lambda: unchecked_plan(half))
 
 
-def passes(jobs: Sequence[Any], steps: int) -> Iterator[Plan]:
+def passes(jobs: Sequence[Any], most: int) -> Iterator[Plan]:
     """Plan after plan, each a second after the one before; nothing of them is written."""
     ages: dict[Since, float] = {}
     while True:
-        answer = plan(test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps), ages=ages))
+        answer = plan(test_job_fit.inputs(*jobs, policy=replace(POLICY, judged_at_once=most), ages=ages))
         yield answer
         ages = {since: ages.get(since, 0.0) + 1.0 for since in answer.lasting}
 
@@ -105,7 +112,7 @@ def unfit(answer: Plan) -> list[str]:
 
 def test_jobs_that_are_too_many_for_one_plan_take_turns() -> None:
     jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
-    found = list(islice(passes(jobs, 2 * 154), 6))
+    found = list(islice(passes(jobs, 2), 6))
     assert [unfit(one) for one in found] == [
         ["j0", "j1"],
         ["j2", "j3"],
@@ -131,7 +138,7 @@ def test_jobs_whose_turn_passed_while_workers_were_asked_come_first_once_none_is
 
 def test_those_that_fit_nowhere_do_not_hold_back_a_new_one() -> None:
     jobs = [raw_job(f"j{n}", annotations={SELECTOR: f"gpu=none{n}"}, **READY) for n in range(5)]
-    several = passes(jobs, 2 * 154)
+    several = passes(jobs, 2)
     for _ in range(3):
         next(several)
     jobs.append(raw_job("new", **READY))
@@ -142,7 +149,7 @@ def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None
     slow = raw_job("a-slow", annotations={SELECTOR: ",".join(f"l{n}=x" for n in range(100))}, **READY)
     waits = raw_job("waits", nominated=["p-a"], **READY)
     held = raw_job("held", check="Pending", mk="Pending")
-    limited = replace(POLICY, dispatch_steps=1)
+    limited = replace(POLICY, judged_at_once=1)
     due = Since(SinceKind.NOMINATION_ROUND, "Workload/waits", 1)
     answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
     assert (nominated(answer), answer.check_state_updates) == ({}, ())
@@ -157,14 +164,27 @@ def test_without_a_limit_all_are_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    ("number", "wishes"),
     [
-        pytest.param(lambda n: {"annotations": {SELECTOR: f"gpu!=x{n}"}}, id="selectors"),
+        pytest.param(100, lambda n: {"annotations": {SELECTOR: f"gpu!=x{n}"}}, id="selectors"),
         pytest.param(
+            10,
             lambda n: {"annotations": {PREFERRED: ";".join(f"1:l{one}=x{n}" for one in range(100))}},
             id="preferences",
         ),
         pytest.param(
+            10,
+            lambda n: {
+                "annotations": {
+                    PREFERRED: ";".join(f"1:l{one}=x{n}" for one in range(120)),
+                    SELECTOR: ",".join(f"l{one}!=x{n}" for one in range(120)),
+                },
+                "pods": (with_terms(n, 128, "NotIn"),),
+            },
+            id="as much as is read",
+        ),
+        pytest.param(
+            10,
             lambda n: {
                 "annotations": {ANTI: f"app=x{n}"},
                 "labels": {f"l{one}": str(n) for one in range(256)},
@@ -173,16 +193,16 @@ def test_without_a_limit_all_are_judged() -> None:
         ),
     ],
 )
-def test_a_plan_for_1000_jobs_that_are_all_different(wishes: Callable[[int], Any]) -> None:
+def test_a_plan_for_1000_jobs_that_are_all_different(number: int, wishes: Callable[[int], Any]) -> None:
     """Without the limit, 1,000 jobs with preferences took 1.7 s on a quiet machine."""
     jobs = [raw_job(f"j{n}", **wishes(n), **READY) for n in range(1000)]
 
-    def inputs(steps: int) -> Snapshot:
-        return test_job_fit.inputs(*jobs, policy=replace(POLICY, dispatch_steps=steps))
+    def inputs(most: int) -> Snapshot:
+        return test_job_fit.inputs(*jobs, policy=replace(POLICY, judged_at_once=most))
 
-    limited, of_one = inputs(DISPATCH_STEPS), inputs(1)
+    limited, of_one = inputs(JUDGED_AT_ONCE), inputs(1)
     answer = unchecked_plan(limited)
-    assert 0 < len(answer.nominations) < 1000
+    assert len(answer.nominations) == number
     assert answer.requeue_after == 0.0
     judging = calls_of(lambda: unchecked_plan(limited)) - calls_of(lambda: unchecked_plan(of_one))
-    assert judging < CALLS_PER_STEP * DISPATCH_STEPS
+    assert judging < CALLS_OF_A_PLAN
