@@ -6,7 +6,8 @@ An embedded hub with a scene, and the controller as a process whose threads coun
 task that comes by then (a keepalive, a metric) counts as well. Comprehensions and generators that go on are
 calls for Python 3.11.
 
-Prints a table of the files, and last a line of JSON, as `{"off": {"files": 51, "calls": 1200}, "dispatcher": …}`.
+Prints a table of the files, and last a line of JSON: `{"off": {"files": 51, "calls": 1200}, "dispatcher":
+{…}}`.
 """
 
 import asyncio

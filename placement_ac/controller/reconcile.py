@@ -144,17 +144,22 @@ class Reconciler:
         self._on_close = on_close
         self._logged = LogDeduplicator()
 
-    async def reconcile(self, key: Key) -> None:
-        """Reconcile one key; nothing happens until the cache is complete. Raises Requeue."""
+    async def reconcile(self, key: Key) -> bool:
+        """Reconcile one key; nothing happens until the cache is complete. Raises Requeue.
+
+        Returns False if there is no verdict on its checks yet: workers are asked before their clusters are
+        listed.
+        """
         if not self._cache.has_synced:
-            return
+            return False
         with self._metrics.measure_reconcile(key, key.kind) as run:
             if key.kind == "cluster":
                 await self._reconcile_cluster(key, run)
             elif key.kind == "score":
                 await self._reconcile_scores(key, run)
             else:
-                await self._reconcile_placement(key, run)
+                return await self._reconcile_placement(key, run)
+            return True
 
     def reset(self) -> None:
         """Forget everything, as after a restart, and cancel the queries and the writes that hang."""
@@ -192,7 +197,8 @@ class Reconciler:
             self._unknown_copies.answers,
         )
 
-    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> None:
+    async def _reconcile_placement(self, key: Key, run: ReconcileRun) -> bool:
+        """Return whether there is a verdict on its checks."""
         state, now = self._states.of(key), self._states.now()
         snapshot = self._snapshot(key)
         wanted = plan(snapshot)
@@ -229,13 +235,14 @@ class Reconciler:
             self._recorder.post([undone_event(result.undone.message)], snapshot.checks.ours)
             waits = (result.undone.retry_after, None if is_blocked else wanted.requeue_after)
             self._add_after(key, min(wait for wait in waits if wait is not None))
-            return
+            return False
         if result.postponed:
             self._add_after(key, POSTPONED_SECONDS)
             if is_blocked:
-                return
+                return False
         wrote = bool(result.done) or writes_capacity
         self._finish(key, run, wrote=wrote, requeue_after=wanted.requeue_after)
+        return bool(wanted.verdicts) or not snapshot.checks.ours
 
     def _context(self, key: Key, snapshot: Snapshot, wanted: Plan) -> WriteContext:
         placement = snapshot.decisions.placement

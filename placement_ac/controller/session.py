@@ -179,8 +179,7 @@ class Session:
 
     async def _reconcile(self, key: Key) -> None:
         if self._leads():
-            await self._reconciler.reconcile(key)
-            self._reconciled_one = True
+            self._reconciled_one |= await self._reconciler.reconcile(key)
 
     def _enqueue(self, keys: Iterable[Key]) -> None:
         if self.cache.has_synced and self._leads():

@@ -21,8 +21,8 @@ def test_a_list_is_applied_and_an_unserved_kind_is_named() -> None:
         "get -o yaml | apply -f: managedclusterset.cluster.open-cluster-management.io/gpu configured",
         # As of kube-apiserver 1.36.2: what was applied last had a resourceVersion, so kubectl takes it away.
         (
-            'apply --validate=false (works): The managedclustersets "gpu" is invalid: metadata.resourceVersion: '
-            "Invalid value: 0: must be specified for an update"
+            'apply --validate=false (works): The managedclustersets "gpu" is invalid: '
+            "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
         ),
         f"{unserved}: ensure CRDs are installed first",  # the last line of kubectl's "no matches for kind"
         "requests that were not found:",
