@@ -26,7 +26,7 @@ from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.job_facts import PRECONDITIONS
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.score_reports import ScorePolicy
-from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
+from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
@@ -98,7 +98,6 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
         dispatch_steps=dispatch_steps,
-        moves=_move_policy(settings),
         report_rule_problem=RuleProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
         preconditions=frozenset(settings.preconditions).intersection(PRECONDITIONS),
@@ -108,14 +107,6 @@ def placement_policy(settings: Settings, dispatch_steps: int | None = None) -> P
         avoid_after_failure=settings.avoid_after_failure,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
-    )
-
-
-def _move_policy(settings: Settings) -> MovePolicy | None:
-    if not settings.moves:
-        return None
-    return MovePolicy(
-        settings.move_after, settings.move_margin, settings.moves_per_hour, settings.move_cooldown
     )
 
 
@@ -161,7 +152,7 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     queues = (rights.DISPATCHER.rule,) if reads_queues(settings) else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
-    looked_for = _preconditions(settings, release) if settings.dispatcher or settings.moves else ()
+    looked_for = _preconditions(settings, release) if settings.dispatcher else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
 
 
@@ -229,7 +220,7 @@ def score_policy(settings: Settings) -> ScorePolicy:
 
 def reads_queues(settings: Settings) -> bool:
     """Whether workers are asked for their queues anyway: to choose between them, or for scores."""
-    return settings.dispatcher or settings.moves or settings.report_scores
+    return settings.dispatcher or settings.report_scores
 
 
 def capacity_policy(settings: Settings) -> CapacityPolicy:
@@ -238,7 +229,7 @@ def capacity_policy(settings: Settings) -> CapacityPolicy:
         enabled=settings.publish_capacity and reads_queues(settings),
         namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
         gpus=settings.score_gpus,
-        reads_jobs=settings.dispatcher or settings.moves,
+        reads_jobs=settings.dispatcher,
     )
 
 

@@ -349,7 +349,6 @@ def workload(raw: Obj) -> objects.Workload:
         active=get_value(raw, "spec", "active") is not False,
         finished=conditions.get("Finished", False),
         sent_back_from=sys.intern(sent_back[sent_back.lastindex or 1]) if sent_back else "",
-        moved=bool(sent_back and sent_back[3]),
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
         quota_since=parse_time(times["QuotaReserved"]) if has_quota else None,
     )
@@ -361,12 +360,10 @@ def workload_with_job(raw: Obj, *, with_references: bool = True) -> objects.Work
     `with_references`: with the objects that its Pods name.
     """
     read = workload(raw)
-    spec = job_spec(raw, with_references=with_references)
-    may_start = not read.finished and (not read.cluster or spec.movable)
     return replace(
         read,
-        job=spec,
-        job_name=get_str(owner_of(raw), "name") if may_start else "",
+        job=job_spec(raw, with_references=with_references),
+        job_name="" if read.finished or read.cluster else get_str(owner_of(raw), "name"),
         nominated_since=_nominated_since(raw),
     )
 

@@ -60,7 +60,7 @@ class JobNeeds(NamedTuple):
     kinds: frozenset[str] = frozenset()
     """The kinds of its unfinished jobs."""
     waiting: frozenset[str] = frozenset()
-    """Those of them of which a job waits, or may be moved."""
+    """Those of them of which a job waits."""
     objects: frozenset[NeededObject] = frozenset()
     """The objects that these jobs name, of the kinds in the settings."""
 
@@ -116,24 +116,17 @@ def job_needs(
     workloads: Iterable[Workload],
     preconditions: Collection[str] = (),
     asked: JobNeeds = NO_NEEDS,
-    *,
-    moves: bool = False,
 ) -> JobNeeds:
     """Return what these Workloads need; of kinds, the first by name.
 
     `preconditions`: kinds of objects. `asked`: what was looked for before; of too many objects, it stays.
-    `moves`: whether those that run may start elsewhere, if they say that they may be moved.
     """
     workloads = tuple(workloads)
     kinds = {workload.job.kind for workload in workloads}
     waiting = [workload for workload in workloads if not workload.cluster]
-    movable = [workload for workload in workloads if moves and workload.cluster and workload.movable]
-    start = frozenset(workload.job.kind for workload in (*waiting, *movable))
+    start = frozenset(workload.job.kind for workload in waiting)
     readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
-    objects = frozenset[NeededObject]()
-    if preconditions:
-        objects = _objects(waiting, preconditions, asked.objects)
-        objects |= _objects(movable, preconditions, asked.objects, objects)
+    objects = _objects(waiting, preconditions, asked.objects) if preconditions else frozenset[NeededObject]()
     return JobNeeds(frozenset(readable), start.intersection(readable), objects)
 
 
@@ -141,19 +134,17 @@ def _objects(
     workloads: Iterable[Workload],
     preconditions: Collection[str],
     asked: frozenset[NeededObject],
-    found: frozenset[NeededObject] = frozenset(),
 ) -> frozenset[NeededObject]:
-    """Return what these need beside the objects that are `found` already, OBJECTS_MAX in all."""
-    most, asked = OBJECTS_MAX - len(found), asked - found
+    """Return what these need, OBJECTS_MAX at most."""
     with_quota = (workload for workload in workloads if workload.has_quota)
     alike = {(workload.meta.namespace, id(workload.job)): workload for workload in with_quota}
     before, new = dict[NeededObject, None](), dict[NeededObject, None]()
     for one in chain.from_iterable(map(objects_of, alike.values())):
-        if one.plural in preconditions and one not in found:
+        if one.plural in preconditions:
             (before if one in asked else new)[one] = None
-            if len(before) + len(new) >= most and len(before) == len(asked):
+            if len(before) + len(new) >= OBJECTS_MAX and len(before) == len(asked):
                 break
-    return frozenset(islice(chain(before, new), most))
+    return frozenset(islice(chain(before, new), OBJECTS_MAX))
 
 
 _BY_KIND: Final = {(one.group, name.rpartition("/")[2]): name for name, one in FRAMEWORKS.items()}

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_MOVABLE
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, NeededObject, job_needs
@@ -156,37 +155,16 @@ def test_of_many_objects_some_are_looked_for() -> None:
     assert (len(later), later >= other) == (64, True), "those that were looked for stay"
 
 
-MOVABLE = {"annotations": {ANNOTATION_MOVABLE: "true"}}
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         pytest.param({}, "train", id="waits"),
         pytest.param({"cluster": "p-a"}, "", id="runs"),
-        pytest.param({"cluster": "p-a"} | MOVABLE, "train", id="runs, and may be moved"),
-        pytest.param({"finished": True} | MOVABLE, "", id="is finished"),
+        pytest.param({"finished": True}, "", id="is finished"),
     ],
 )
 def test_the_name_is_kept_of_a_job_that(given: dict[str, Any], name: str) -> None:
     assert job(owner=TRAIN, **given).job_name == name
-
-
-def test_a_job_that_may_be_moved_needs_the_same_as_one_that_waits() -> None:
-    runs = job(owner=TRAIN, pods=(POD,), cluster="p-a", **MOVABLE)
-    assert job_needs([runs], {"secrets"}, moves=True) == job_needs(
-        [job(owner=TRAIN, pods=(POD,))], {"secrets"}
-    )
-    assert job_needs([runs], {"secrets"}) == JobNeeds(frozenset({JOB}))
-
-
-def test_of_many_objects_those_of_jobs_that_wait_come_before_those_of_jobs_that_may_be_moved() -> None:
-    pods = tuple({"spec": {"volumes": [{"configMap": {"name": f"c{n}"}}]}} for n in range(70))
-    waits = [job(f"w{n}", pods=pods[n : n + 1]) for n in range(60)]
-    runs = [job(f"r{n}", pods=pods[n : n + 1], cluster="p-a", **MOVABLE) for n in range(50, 70)]
-    before = job_needs(runs, {"configmaps"}, moves=True)
-    found = job_needs([*runs, *waits], {"configmaps"}, before, moves=True).objects
-    assert (len(found), found >= job_needs(waits, {"configmaps"}).objects) == (64, True)
 
 
 def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:
