@@ -45,8 +45,8 @@ NAMESPACE: Final = str(Settings.model_fields["kueue_namespace"].default)
 """Where the ConfigMaps are by default."""
 AGAIN: Final = "ask the workers with --workers"
 WAITING_UNKNOWN: Final = {
-    "controller": "WAITING is not known, and jobs that came since AGE do not count: without --dispatcher and "
-    "--moves, the controller does not read the requests of jobs",
+    "controller": "WAITING is not known, and jobs that came since AGE do not count: without "
+    "--dispatcher, the controller does not read the requests of jobs",
     "workers": "WAITING is not known: you may not list Workloads in all namespaces",
 }
 """Source → why it is not known for what jobs wait."""

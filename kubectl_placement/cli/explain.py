@@ -61,8 +61,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
 from kubectl_placement.jobs.finished_jobs import warning_text
 from kubectl_placement.jobs.lookup import SubjectNotFound
-from kubectl_placement.jobs.worker_quota import merged, workers_to_ask
-from kubectl_placement.plan.moves import may_move, move_text, workers_for_moves
+from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import LEASE, WORKLOAD
@@ -155,12 +154,8 @@ def _explain_workload(
     if may_run_again(where, reading, raw):
         notes.append(warning_text("its Job", sent=bool(get_str(raw, "status", "clusterName"))))
     if wanted:
-        workers = workers_to_ask(view, job)
-        workers = merged((workers, workers_for_moves(view))) if may_move(job) else workers
-        view = with_quota(where, view, workers, wanted)
+        view = with_quota(where, view, workers_to_ask(view, job), wanted)
         notes += foreign_job_notes(where, view, raw, wanted)
-    if may_move(job):
-        notes.append(move_text(view, job))
     workload, controller = explain_workload(view, raw, notes), controller_state(view)
     subject = Subject("workload", workload.name, workload.namespace)
     document = {"controller": controller, "subject": subject, "workload": workload}

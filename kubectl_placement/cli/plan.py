@@ -22,7 +22,6 @@ from kubectl_placement.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from kubectl_placement.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
 from kubectl_placement.jobs.new_job import NewJob, is_job, workers_of_jobs
 from kubectl_placement.plan.manifest_changes import planned_resources
-from kubectl_placement.plan.moves import MovesReport, planned_moves, workers_for_moves
 from kubectl_placement.plan.plan_report import (
     AffectedWorkload,
     PlannedPlacement,
@@ -90,6 +89,7 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     "--filename",
     "files",
     multiple=True,
+    required=True,
     callback=lambda _, __, values: _names(values),
     metavar="FILE,…",
     help="The manifests: files, folders, or - for stdin; may be given several times.",
@@ -99,14 +99,12 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     is_flag=True,
     help="Have the API server validate the manifests, by a dry run; it needs the rights to write them.",
 )
-@click.option("--moves", is_flag=True, help="Instead of manifests: which running jobs would be moved now.")
 @quota_options
 @output("json", "yaml", "name")
 def command(
     where: HubSource,
     files: tuple[str, ...],
     server_side: bool,
-    moves: bool,
     wanted: WorkerOptions | None,
     form: Form,
 ) -> None:
@@ -114,71 +112,9 @@ def command(
 
     Exit code: 0 nothing changes, 1 something changes, 2 error or unknown.
     """
-    if moves == bool(files):
-        raise click.UsageError("use either -f, for manifests, or --moves, for jobs that run")
     if server_side and where.dump_files:
         raise click.UsageError("use --server-side without --from-dump: it needs a hub")
     require_hub(where, wanted)
-    (_plan_moves if moves else partial(_plan_manifests, files, server_side))(where, wanted, form)
-
-
-def _plan_moves(where: HubSource, wanted: WorkerOptions | None, form: Form) -> None:
-    """Say which running jobs would be moved now, and why not the others."""
-    found = read_all_namespaces(where)
-    require_served(found, _NEEDED)
-    require_settings(found)
-    report_missing(found)
-    view = found.view
-    if wanted:
-        view = with_quota(where, view, workers_for_moves(view), wanted)
-    report = planned_moves(view)
-    names = [f"workload/{job.namespace}/{job.name}" for job in report.moving]
-    emit(form, report, lambda _: map(safe_text, _of_moves(report)), lambda: names)
-    for note in report.notes:
-        click.echo(f"note: {one_line(note)}", err=True)
-    if report.moving:
-        click.get_current_context().exit(CHANGES)
-
-
-def _of_moves(report: MovesReport) -> Iterator[str]:
-    for check, left in sorted(report.left.items()):
-        why = report.objections.get(check, "")
-        yield f"AdmissionCheck {check}: {count_text(left, 'move')} left in this hour" + (
-            f"; {why}" if why else ""
-        )
-    for job in report.jobs:
-        label = f"{job.namespace}/{job.name}"
-        yield (
-            f"{label} moves from {job.cluster} to {job.target}: {job.why}"
-            if job.target
-            else (f"{label} stays on {job.cluster}: {job.why}")
-        )
-    if not report.jobs:
-        yield "No job runs."
-
-
-def _in_namespace(manifests: Sequence[Object], where: HubSource) -> list[Object]:
-    """Return the manifests, those without a namespace in the context's, where kubectl would create them.
-
-    With `-n` or a dump, they stay as they are. Raises LoginFailed.
-    """
-    if where.namespace or where.dump_files or not any(map(_lacks_namespace, manifests)):
-        return [*manifests]
-    place = {"namespace": login_to(where).namespace}
-    return [
-        one | {"metadata": one["metadata"] | place} if _lacks_namespace(one) else one for one in manifests
-    ]
-
-
-def _lacks_namespace(manifest: Object) -> bool:
-    kind = kind_of(manifest)[0]
-    is_namespaced = is_job(manifest) or (kind is not None and kind.namespaced)
-    return is_namespaced and not manifest["metadata"].get("namespace")
-
-
-def _plan_manifests(
-    files: tuple[str, ...], server_side: bool, where: HubSource, wanted: WorkerOptions | None, form: Form
-) -> None:
     if STDIN in files and STDIN in where.dump_files:
         raise click.UsageError("use a file for -f or --from-dump: stdin can be read only once")
     manifests = _in_namespace(read_manifests(files), where)
@@ -220,6 +156,25 @@ def _plan_manifests(
         emit(form, document, lambda _: _diffs(answer))
     if answer.unknown or answer.changed:
         click.get_current_context().exit(UNKNOWN if answer.unknown else CHANGES)
+
+
+def _in_namespace(manifests: Sequence[Object], where: HubSource) -> list[Object]:
+    """Return the manifests, those without a namespace in the context's, where kubectl would create them.
+
+    With `-n` or a dump, they stay as they are. Raises LoginFailed.
+    """
+    if where.namespace or where.dump_files or not any(map(_lacks_namespace, manifests)):
+        return [*manifests]
+    place = {"namespace": login_to(where).namespace}
+    return [
+        one | {"metadata": one["metadata"] | place} if _lacks_namespace(one) else one for one in manifests
+    ]
+
+
+def _lacks_namespace(manifest: Object) -> bool:
+    kind = kind_of(manifest)[0]
+    is_namespaced = is_job(manifest) or (kind is not None and kind.namespaced)
+    return is_namespaced and not manifest["metadata"].get("namespace")
 
 
 def _validate(where: HubSource, manifests: Sequence[Object], namespace: str) -> None:

@@ -22,7 +22,6 @@ from kubectl_placement.doctor import (
     installation,
     kueue_config_rules,
     kueue_gates,
-    moves,
     nominations,
     own_rights,
     own_worker,
@@ -62,7 +61,6 @@ RULES: Final[tuple[HubRule, ...]] = (
     *duplicate_clusters.RULES,
     *waiting_grace.RULES,
     *finished_jobs.RULES,
-    *moves.RULES,
 )
 _NEED_KUEUE: Final = frozenset(
     rule.check

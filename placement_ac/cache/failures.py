@@ -46,7 +46,7 @@ def with_failures(
         and failing[cluster].last < since <= now - well
     }
     found = quarantines(connected, failing, recovered)
-    judged = (w for w in workloads if w.has_quota and (not w.cluster or w.movable))
+    judged = (w for w in workloads if w.has_quota and not w.cluster)
     avoided = {w.meta.uid: _by_cluster(memory.avoided(w.same_job, now), cluster_of) for w in judged}
     return replace(
         fleet,

@@ -208,9 +208,7 @@ class SnapshotBuilder:
         """Return the labels and claims of clusters, by which our dispatcher chooses."""
         known = self._tables.managed_clusters
         by_name = (
-            {cluster: known.get(("", cluster)) for cluster in clusters}
-            if self._policy.compares_clusters
-            else {}
+            {cluster: known.get(("", cluster)) for cluster in clusters} if self._policy.dispatcher else {}
         )
         return {cluster: managed.labels for cluster, managed in by_name.items() if managed}
 

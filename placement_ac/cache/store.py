@@ -121,7 +121,7 @@ class Cache:
         by_kind = empty_tables(
             source,
             provisioning,
-            dispatches=self._policy.compares_clusters,
+            dispatches=self._policy.dispatcher,
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,

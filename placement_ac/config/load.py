@@ -23,10 +23,18 @@ from placement_ac.core.safe_yaml import NotYaml, yaml_errors
 PREFIX: Final = "PLACEMENT_AC_"
 FILE_SETTING: Final = "config"
 """The setting that names the file; the file cannot contain it."""
+_NO_MOVES: Final = (
+    "take it out: no running job is moved; docs/rebalancing.md says how scores choose for new ones"
+)
 REMOVED: Final[Mapping[str, str]] = {
     "prepare_clusters": "take it out: clusters have MultiKueueClusters once they are selected",
     "preconditions": "write look-for: jobs and integrations are looked for on workers, and no other objects",
     "give_up": "take it out: a job waits until its owner stops it (spec.active of its Workload)",
+    "moves": _NO_MOVES,
+    "move_after": _NO_MOVES,
+    "move_margin": _NO_MOVES,
+    "moves_per_hour": _NO_MOVES,
+    "move_cooldown": _NO_MOVES,
 }
 """The name of a setting of earlier versions → what to do without it."""
 _SERVICE_VARIABLE: Final = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_\d+_.*)")

@@ -25,7 +25,7 @@ from placement_ac.core.inputs import rights
 from placement_ac.core.inputs.fitness import WorkerRequirements
 from placement_ac.core.inputs.provisioning import ProvisioningPolicy
 from placement_ac.core.inputs.score_reports import ScorePolicy
-from placement_ac.core.inputs.state import Body, HubFacts, MovePolicy, PlacementPolicy
+from placement_ac.core.inputs.state import Body, HubFacts, PlacementPolicy
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.leader_election import LeaseDurations
 
@@ -97,7 +97,6 @@ def placement_policy(settings: Settings, judged_at_once: int | None = None) -> P
         round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
         judged_at_once=judged_at_once,
-        moves=_move_policy(settings),
         report_rule_problem=RuleProblems(),
         node_labels=dict(node_label.split("=", 1) for node_label in settings.node_labels),
         job_taints=settings.job_taints,
@@ -106,14 +105,6 @@ def placement_policy(settings: Settings, judged_at_once: int | None = None) -> P
         avoid_after_failure=settings.avoid_after_failure,
         expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
-    )
-
-
-def _move_policy(settings: Settings) -> MovePolicy | None:
-    if not settings.moves:
-        return None
-    return MovePolicy(
-        settings.move_after, settings.move_margin, settings.moves_per_hour, settings.move_cooldown
     )
 
 
@@ -159,7 +150,7 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     queues = (rights.DISPATCHER.rule,) if reads_queues(settings) else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
-    looked_for = _looked_for(settings, release) if settings.dispatcher or settings.moves else ()
+    looked_for = _looked_for(settings, release) if settings.dispatcher else ()
     return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
 
 
@@ -223,7 +214,7 @@ def score_policy(settings: Settings) -> ScorePolicy:
 
 def reads_queues(settings: Settings) -> bool:
     """Whether workers are asked for their queues anyway: to choose between them, or for scores."""
-    return settings.dispatcher or settings.moves or settings.report_scores
+    return settings.dispatcher or settings.report_scores
 
 
 def capacity_policy(settings: Settings) -> CapacityPolicy:
@@ -232,7 +223,7 @@ def capacity_policy(settings: Settings) -> CapacityPolicy:
         enabled=settings.publish_capacity and reads_queues(settings),
         namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
         gpus=settings.score_gpus,
-        reads_jobs=settings.dispatcher or settings.moves,
+        reads_jobs=settings.dispatcher,
     )
 
 

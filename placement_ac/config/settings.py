@@ -186,16 +186,6 @@ class Settings(BaseModel):
     cost_labels: CommaSeparated[str] = Field((), max_length=2)
     """The label of clusters that has their price, or claim:NAME, for the score Cost; a second one has the
     price for jobs that ask for GPUs."""
-    moves: bool = False
-    """Send jobs that say they are movable back, to start again on a cluster that is better for them."""
-    move_after: Seconds = 300.0
-    """How long another cluster must have had room for a job before it is moved there."""
-    move_margin: int = Field(20, ge=1, le=100)
-    """How many points of the profile that cluster must be better."""
-    moves_per_hour: int = Field(12, ge=1, le=100)
-    """How many jobs of a check are moved in an hour at most."""
-    move_cooldown: Seconds = 3600.0
-    """The shortest time between two moves of the same job."""
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""
@@ -240,7 +230,7 @@ class Settings(BaseModel):
     """Read the nodes of workers as well, and report the share of their GPUs that can be used."""
     publish_capacity: bool = True
     """Publish how much quota of the workers is free, in the ConfigMap placement-ac-capacity, where their
-    queues are read anyway: with the dispatcher, with moves or with scores."""
+    queues are read anyway: with the dispatcher or with scores."""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
     kueue_feature_gates: CommaSeparated[str] = ()

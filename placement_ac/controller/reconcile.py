@@ -295,9 +295,6 @@ class Reconciler:
 
     def _measure(self, key: Key, snapshot: Snapshot, wanted: Plan, result: WriteResult) -> None:
         self._metrics.record_stats(key, placement_stats(snapshot, wanted))
-        for move in wanted.moves:
-            if move.workload.meta.uid in result.sent_back:
-                self._metrics.job_moved(move.cause)
         for requests in list_writes(snapshot, result.done):
             self._metrics.list_written(key, requests)
 

@@ -165,17 +165,6 @@ REFUSALS: Final = _gauge(
     " decisions on all Placements; a cluster that several filters refuse counts for the first. 0 without our"
     " dispatcher.",
 )
-MOVES: Final = _counter(
-    "moves_total",
-    ("reason",),
-    "Jobs that were sent back to move to another cluster, by reason: `drain`, `maintenance`, `quarantine`,"
-    " `better`.",
-)
-MOVES_LEFT: Final = _gauge(
-    "moves_left",
-    ("check",),
-    "How many jobs of an AdmissionCheck may still be moved in this hour; none without `--moves`.",
-)
 LIST_WRITES: Final = _counter(
     "list_writes_total",
     ("placement",),

@@ -29,7 +29,6 @@ from placement_ac.core.api.errors import ApiError
 from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.draining.state import DrainState
-from placement_ac.core.moves.history import CAUSES
 from placement_ac.core.plan.stats import PlacementStats
 from placement_ac.observability import metric_definitions as definitions
 from placement_ac.observability.metric_definitions import MetricDefinition, QueueLoad, result_of
@@ -71,7 +70,6 @@ class Metrics(Collector):
         self._list_writes = _counter(definitions.LIST_WRITES, self.registry)
         self._list_write_requests = _counter(definitions.LIST_WRITE_REQUESTS, self.registry)
         self._placing = _histogram(definitions.PLACING, self.registry)
-        self._moves = _counter(definitions.MOVES, self.registry)
         self.waiting: dict[Hashable, float] = {}
         """Key → since when an event waits for the writes that follow from it."""
         self.stats: dict[Hashable, PlacementStats] = {}
@@ -79,8 +77,6 @@ class Metrics(Collector):
         ProcessCollector(registry=self.registry)
         for kind in definitions.UNDONE_KINDS:  # a rate needs a first value of 0
             self._writes_undone.labels(kind.kind)
-        for cause in CAUSES:
-            self._moves.labels(cause)
         for controller in definitions.CONTROLLERS:
             self._latency.labels(controller)
             for result in definitions.RESULTS:
@@ -145,10 +141,6 @@ class Metrics(Collector):
     def workload_placed(self, seconds: float) -> None:
         """Take in how long after our Ready a Workload was placed."""
         self._placing.observe(seconds)
-
-    def job_moved(self, cause: str) -> None:
-        """Count a job that was sent back to move."""
-        self._moves.labels(cause).inc()
 
     def request_ended(self, verb: str, status: int | None, seconds: float | None) -> None:
         """Count a request to the hub's API server: a `RequestObserver`."""
@@ -250,10 +242,6 @@ class Metrics(Collector):
         yield _gauge(
             definitions.DRAIN_START,
             (((name,), min(stats.draining)) for (name, _, _), stats in known if stats.draining),
-        )
-        yield _gauge(
-            definitions.MOVES_LEFT,
-            (((check,), left) for stats in all_stats for check, left in stats.moves_left.items()),
         )
         yield from _held_gauges(known)
         yield from _dispatch_gauges([stats for stats in all_stats if stats.placement])

@@ -1,4 +1,4 @@
-"""The conditions of the checks, as far as rules go by them: quarantined clusters, and a list that is held."""
+"""The conditions of the checks, as far as rules go by them: quarantined clusters."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from tests.support.virtual.hub import checks_of
 _QUARANTINED: Final = re.compile(
     r"(\S+) \(\d+ of \d+ jobs failed there; one job may try it from (\S+Z)\)"
 )  # placement_ac.core.failures.quarantine
-_HELD: Final = "would go at once"
 
 
 @dataclass
@@ -34,8 +33,6 @@ class CheckConditions:
         self._world = world
         self.quarantined: dict[tuple[str, str], Quarantined] = {}
         """Placement and cluster → its quarantine."""
-        self.held: dict[str, float] = {}
-        """Placement whose list is held after a mass loss → since when."""
         self._placements = {checks_of(name)[1]: name for name in PLACEMENTS}
         world.hub.listeners.append(self._witness)
 
@@ -47,9 +44,6 @@ class CheckConditions:
             return
         (message,) = (one["message"] for one in raw["status"]["conditions"]) if "status" in raw else ("",)
         now = self._world.now
-        self.held = {name: at for name, at in self.held.items() if name != placement or _HELD in message}
-        if _HELD in message:
-            self.held.setdefault(placement, now)
         found = {cluster: _seconds(at) for cluster, at in _QUARANTINED.findall(message)}
         for key in [key for key in self.quarantined if key[0] == placement and key[1] not in found]:
             del self.quarantined[key]

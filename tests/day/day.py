@@ -11,9 +11,9 @@ import pytest
 from tests.day.agreement import Agreement
 from tests.day.check_conditions import CheckConditions
 from tests.day.maintenance_rules import MaintenanceRules
-from tests.day.moves_rules import MovesRules
 from tests.day.quarantine_rules import QuarantineRules
 from tests.day.rules import Finding, Rules
+from tests.day.score_rules import ScoreRules
 from tests.day.setup_rules import SetupRules
 from tests.day.trace import Item
 from tests.day.world import World
@@ -50,10 +50,9 @@ def play_day(
         MaintenanceRules(watching)
         if world.bare:
             SetupRules(watching, world.bare)
-        if world.moving:
-            conditions = CheckConditions(world)
-            MovesRules(watching, conditions)
-            QuarantineRules(watching, world.moving, conditions)
+        if world.scored:
+            ScoreRules(watching)
+            QuarantineRules(watching, world.scored, CheckConditions(world))
 
         def happens(item: Item) -> None:
             watching.happened += 1

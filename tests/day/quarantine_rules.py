@@ -12,9 +12,9 @@ from typing import Final
 
 from placement_ac.core.failures.memory import KEPT_FOR
 from tests.day.check_conditions import CheckConditions, Quarantined
-from tests.day.moves_rules import RACE_SECONDS
-from tests.day.moving import MovingFleet
 from tests.day.rules import LEAVES_SECONDS, Rules
+from tests.day.score_rules import RACE_SECONDS
+from tests.day.scores import ScoredFleet
 from tests.day.trace import PLACEMENTS
 
 FAST_FAILURES: Final = 24
@@ -31,7 +31,7 @@ STEADY_SECONDS: Final = 2 * LEAVES_SECONDS
 class QuarantineRules:
     """Watches the starts and ends on broken clusters, and on quarantined ones; reports to `rules`."""
 
-    def __init__(self, rules: Rules, fleet: MovingFleet, conditions: CheckConditions) -> None:
+    def __init__(self, rules: Rules, fleet: ScoredFleet, conditions: CheckConditions) -> None:
         self._rules, self._world, self._fleet, self._conditions = rules, rules.world, fleet, conditions
         self._starts: Counter[str] = Counter()
         """Broken cluster → how many jobs have started there."""

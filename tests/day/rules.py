@@ -13,7 +13,6 @@ from typing import Any, Final
 from placement_ac.core.api.constants import (
     CONFIG_MAP,
     GATE_CLOSED_MAX_SECONDS,
-    MOVED_FROM,
     PLACEMENT_SCORE,
     WORKLOAD,
     Kind,
@@ -29,7 +28,7 @@ NAMES: Final = (
     *("jobs", "job", "capacity"),  # of what `kubectl placement` says
     *("others", "kept", "in-use", "flapping", "quota"),  # of `setup_rules`
     *("too-long", "forced", "reboot"),  # of `maintenance_rules`
-    *("movable", "cooldown", "budget", "held", "scores"),  # of `moves_rules`
+    "scores",  # of `score_rules`
     *("black-hole", "refused", "forgotten"),  # of `quarantine_rules`
     "returns",  # "waits", beside a cluster that failed every job and has been recovered
 )
@@ -155,8 +154,6 @@ class Rules:
         window = self.world.sites[cluster].window
         if self.world.is_in_maintenance(cluster) and window and window[1]:
             return  # by force
-        if self.world.moving and is_move(why):
-            return  # see `moves_rules`
         if self.world.sites[cluster].down:
             self.kueue_lost.add(name)
         elif name not in self.kueue_lost:
@@ -273,7 +270,7 @@ class Rules:
             and room[cluster] >= job.gpus
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
-            and not (world.moving and world.moving.comes_last(job, cluster))
+            and not (world.scored and world.scored.comes_last(job, cluster))
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
 
@@ -322,7 +319,7 @@ class Rules:
             f"{one['name']} {one['state']} {one.get('message', '')}" for one in of.checks_of(seen.raw)
         )
         message = f"{name} ({job.gpus} GPUs) has waited for {waits:.1f} min beside {beside}"
-        recovered = self.world.moving.recovered.keys() if self.world.moving else ()
+        recovered = self.world.scored.recovered.keys() if self.world.scored else ()
         rule = "returns" if set(idle).issubset(recovered) else "waits"
         self.found(rule, f"{message}; nominated to {on}; {states}")
 
@@ -375,11 +372,6 @@ class Rules:
             self.found("writes", f"{number} writes in an hour: {dict(new)}")
         if new[CONFIG_MAP] > CAPACITY_WRITES_PER_HOUR:
             self.found("writes", f"the capacity was written {new[CONFIG_MAP]} times in an hour")
-
-
-def is_move(why: str) -> bool:
-    """Whether a job was evicted because it is moved; `why`: the message of its condition `Evicted`."""
-    return MOVED_FROM.partition("{")[0] in why
 
 
 def _is_connected(worker: Any) -> bool:

@@ -1,8 +1,8 @@
 """
-`job` shows of a job where it is, where it waits and for what, and that it was moved, as the workers have it.
+`job` shows of a job where it is, or where it waits and for what, as the workers have it.
 
-Once a virtual minute, of the job that has waited longest, the one that has run longest and the one that was
-moved last. A difference is reported when it has lasted for LASTS_SECONDS.
+Once a virtual minute, of the job that has waited longest and the one that has run longest. A difference is
+reported when it has lasted for LASTS_SECONDS.
 """
 
 import re
@@ -13,10 +13,10 @@ from typing import Any, Final
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.story.model import JobLine, JobState, JobStory, StoryStep
 from kubectl_placement.story.tell import tell_story
-from placement_ac.core.api.constants import FIELD_MANAGER, KUEUE_ADMISSION, WORKLOAD, Kind
+from placement_ac.core.api.constants import KUEUE_ADMISSION, WORKLOAD, Kind
 from placement_lab.standins.multikueue import objects as of
 from tests.day.job_agreement import LASTS_SECONDS
-from tests.day.rules import LOST_SECONDS, Rules, Seen, is_move
+from tests.day.rules import LOST_SECONDS, Rules, Seen
 from tests.day.trace import CLUSTERS
 from tests.support.virtual.clock import START
 
@@ -32,9 +32,6 @@ class StoryAgreement:
     rules: Rules
     _since: dict[str, float] = field(default_factory=dict)
     """Problem → since when."""
-    _moved: dict[str, str] = field(default_factory=dict)
-    """Job whose last eviction is a move → the cluster that it left; the last moved job is the last."""
-
     _nominated: dict[str, float] = field(default_factory=dict)
     """Job → when its nominations changed last."""
 
@@ -44,23 +41,18 @@ class StoryAgreement:
         self.world.hub.listeners.append(self._witness)
 
     def _witness(self, what: str, kind: Kind, raw: Any) -> None:
-        """Note who is moved."""
+        """Note who is nominated."""
         if kind != WORKLOAD:
             return
         name = raw["metadata"]["name"].removeprefix("job-")
         if what == "remove" or of.is_condition_true(raw, of.FINISHED):
             self._before.pop(name, None)
-            self._moved.pop(name, None)
             self._nominated.pop(name, None)
             return
         before = self._before.get(name, {})
         self._before[name] = raw
         if of.nominated_of(raw) != of.nominated_of(before):
             self._nominated[name] = self.world.kueue.now
-        if of.is_condition_true(raw, of.EVICTED) and not of.is_condition_true(before, of.EVICTED):
-            self._moved.pop(name, None)
-            if is_move(of.condition_field(raw, of.EVICTED)):
-                self._moved[name] = self.world.cluster_of(of.cluster_of(before))
 
     def compare(self, view: HubView, lines: Mapping[str, JobLine]) -> None:
         """Compare the story of each of these jobs with its line in the list, and with the workers."""
@@ -95,8 +87,7 @@ class StoryAgreement:
         jobs = self.rules.jobs
         waits = next((name for name, seen in jobs.items() if not of.cluster_of(seen.raw)), None)
         runs = next((name for name, seen in jobs.items() if of.cluster_of(seen.raw)), None)
-        moved = next((name for name in reversed(self._moved) if name in jobs), None)
-        return list(dict.fromkeys(name for name in (waits, runs, moved) if name))
+        return [name for name in (waits, runs) if name]
 
     def _problems(self, name: str, seen: Seen, story: JobStory) -> Iterator[str]:
         if name in self.rules.kueue_lost or seen.hidden:
@@ -105,10 +96,6 @@ class StoryAgreement:
             yield from self._of_running(name, story)
         else:
             yield from self._of_waiting(name, seen, story)
-        if left := self._moved.get(name):
-            steps = [step for step in story.steps if step.what == "Evicted" and left in step.detail]
-            if not any(step.by == FIELD_MANAGER for step in steps):
-                yield f"{name} was moved from {left}, and job does not show it"
 
     # -- where it runs
 

@@ -94,7 +94,7 @@ def others_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         pytest.param("shared", FULL, no_answer, "does not know it", id="an answer is not taken in"),
         pytest.param("shared", FULL, counted_twice, "and capacity shows", id="jobs count twice"),
-        pytest.param("moves", FULL, waits_once, "jobs wait for", id="jobs wait on one cluster alone"),
+        pytest.param("shared", FULL, waits_once, "jobs wait for", id="jobs wait on one cluster alone"),
         pytest.param("dispatcher", FULL, wrong_sum, "the queues of", id="a sum is wrong"),
         pytest.param(
             "bare", OWN, others_are_not_counted, "and capacity shows", id="jobs of others do not count"

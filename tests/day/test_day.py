@@ -1,7 +1,7 @@
 """
 A day in virtual time: thirty of them, and that each fault is found.
 
-`make day` plays whole days; here are six hours of the afternoon, when the fleet is full. Moves, quarantines
+`make day` plays whole days; here are six hours of the afternoon, when the fleet is full. Quarantines
 and scores have a mode of their own: workers are asked all the time, so an hour takes several times the CPU of
 another one. Three are played here, and `make day` alone waits until a quarantine that no job ends is over.
 """
@@ -24,13 +24,13 @@ from placement_ac.core.plan.stats import PlacementStats, placement_stats
 from tests.day.day import found_with, play_day
 from tests.day.shrinking import shrink
 from tests.day.trace import HOUR, Item, Job, Trouble, a_day
-from tests.day.world import MODES, MORE_TROUBLES, MOVES, World
+from tests.day.world import MODES, MORE_TROUBLES, SCORES, World
 from tests.support.documents import ROOT
 
 NOON: Final = 12.0
 HOURS: Final = 6.0
-MOVES_HOURS: Final = 3.0
-"""In the mode with moves, where the controller reads the workers all the time."""
+SCORES_HOURS: Final = 3.0
+"""In the mode with scores, where the controller reads the workers all the time."""
 MINUTE: Final = 60.0
 SEEDS: Final = int(os.environ.get("DAY_SEEDS", "30"))
 """How many seeds are played; CI has time for one in each mode."""
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_day() -> None:
 PLAY: Final = """
 from tests.day.day import found_with, play_day
 from tests.day.trace import HOUR, a_day
-print("played", dict(play_day("moves", 1, a_day(1, 0.5, 12.0), HOUR / 4).world.kueue.starts))
+print("played", dict(play_day("scores", 1, a_day(1, 0.5, 12.0), HOUR / 4).world.kueue.starts))
 """
 
 
@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_play() -> None:
 def test_an_afternoon(seed: int) -> None:
     """All is well. The seeds take turns at the modes."""
     mode = tuple(MODES)[seed % len(MODES)]
-    hours = MOVES_HOURS if mode == MOVES else HOURS
+    hours = SCORES_HOURS if mode == SCORES else HOURS
     items = a_day(seed, hours, NOON, more=MORE_TROUBLES.get(mode, {}))
     finding = play_day(mode, seed, items, hours * HOUR).finding
     assert not finding, f"{mode}, seed {seed}: {finding}\n{_smallest(mode, seed, items, finding)}"

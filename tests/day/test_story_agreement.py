@@ -12,7 +12,6 @@ from kubectl_placement.story import tell, waits
 from kubectl_placement.story.model import JobState, StoryStep, Wait
 from tests.day.day import found_with, play_day
 from tests.day.test_day import research
-from tests.day.test_moving_day import MINUTE, TWICE
 from tests.day.trace import HOUR
 
 Steps = tuple[StoryStep, ...]
@@ -97,8 +96,3 @@ def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     finding = play_day("dispatcher", 1, FULL, HOUR / 2, ["job"]).finding
     assert finding
     assert "jobs wait in the queue of" in finding.message
-
-
-def test_a_move_that_is_not_shown_is_found() -> None:
-    finding = found_with(showing(without("Evicted")), "moves", TWICE, 35 * MINUTE, ["job"], ["job"])
-    assert "was moved from a100-eu-1, and job does not show it" in finding.message

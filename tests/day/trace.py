@@ -82,13 +82,8 @@ class Job:
         return int(self.seconds * 1.25) + 60 if self.number % 2 else None
 
     @property
-    def movable(self) -> bool:
-        """Whether it says that it may be moved, in the mode with moves."""
-        return self.number % 3 != 0
-
-    @property
     def fails(self) -> bool:
-        """Whether it fails on every cluster, in the mode with moves."""
+        """Whether it fails on every cluster, in the mode with scores."""
         return self.number % 40 == 39
 
     def __str__(self) -> str:
@@ -105,7 +100,7 @@ class Trouble:
     its API server is down, and OCM notices after 5 minutes. expired: its credentials are. crash: the leader
     is killed, after 0 to 3 more writes. rename: its label `pool` changes. edit: the Placement selects one
     cluster less. window: an admin announces its maintenance, by force if `value` is not 0, which begins after
-    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`; of MOVES_TROUBLES: `tests.day.moving`.
+    NOTICE_SECONDS. Those of SETUP_TROUBLES: see `tests.day.bare`; of SCORES_TROUBLES: `tests.day.scores`.
     """
 
     at: float
@@ -165,12 +160,12 @@ SETUP_TROUBLES: Final[Mapping[str, Kind]] = {
     "detach": Kind(6, 600, HOUR),
 }
 """Troubles of a fleet whose workers begin bare."""
-MOVES_TROUBLES: Final[Mapping[str, Kind]] = {
+SCORES_TROUBLES: Final[Mapping[str, Kind]] = {
     "broken": Kind(3, HOUR, 4 * HOUR, least=1),
     "smaller": Kind(10, 900, 3 * HOUR),
     "outage": Kind(2, 600, HOUR),
 }
-"""Troubles in the mode with moves."""
+"""Troubles in the mode with scores."""
 WHOM: Final[Mapping[str, tuple[str, ...]]] = {
     "crash": ("leader",),
     "edit": PLACEMENTS,

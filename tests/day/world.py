@@ -36,16 +36,16 @@ from placement_ac.core.maintenance.window import MaintenanceWindow
 from placement_lab.standins.multikueue import ALL_AT_ONCE, KueueSettings
 from placement_lab.standins.multikueue import objects as of
 from tests.day.bare import BareFleet
-from tests.day.moving import FAILS_SECONDS, MovingFleet
+from tests.day.scores import FAILS_SECONDS, ScoredFleet
 from tests.day.trace import (
     CANDIDATES,
     CLUSTERS,
     GPUS,
-    MOVES_TROUBLES,
     NOTICE_SECONDS,
     PLACEMENTS,
     POOLS,
     QUEUES,
+    SCORES_TROUBLES,
     SELECTED,
     SETUP_TROUBLES,
     Item,
@@ -74,11 +74,9 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "worker_setup": "manifestwork",
             "cluster_retention": 600.0,  # clusters leave more than once a day
         },
-        "moves": {
+        "scores": {
             "dispatcher": True,
             "cluster_names": SHARED,
-            "moves": True,
-            "moves_per_hour": 4,  # few, so that the budget matters
             "avoid_after_failure": 600.0,
             "report_scores": True,
         },
@@ -87,11 +85,11 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 """The settings of each mode; everything else has its default. The documentation recommends `shared`."""
 BARE: Final = "bare"
 """The mode whose workers begin bare."""
-MOVES: Final = "moves"
-"""The mode with movable jobs, clusters that keep failing, and scores that the controller reports."""
-MORE_TROUBLES: Final[Mapping[str, Mapping[str, Frequency]]] = {BARE: SETUP_TROUBLES, MOVES: MOVES_TROUBLES}
+SCORES: Final = "scores"
+"""The mode with clusters that keep failing, and scores that the controller reports."""
+MORE_TROUBLES: Final[Mapping[str, Mapping[str, Frequency]]] = {BARE: SETUP_TROUBLES, SCORES: SCORES_TROUBLES}
 """The troubles that a mode has besides."""
-NIGHT_HOURS: Final[Mapping[str, float]] = {MOVES: 5.0}
+NIGHT_HOURS: Final[Mapping[str, float]] = {SCORES: 5.0}
 """How long `make day` plays on when nothing happens any more: a quarantine may take four hours to end."""
 NOTICED_SECONDS: Final = 300.0
 """OCM: a cluster gets the taint `unreachable` so long after its last lease."""
@@ -156,7 +154,7 @@ class World:
         """Cluster whose worker has answered the dispatcher → when it was asked then."""
         setup = worker_setup_policy(self.settings)
         self.bare = BareFleet(self) if setup.enabled else None
-        self.moving = MovingFleet(self) if self.settings.moves else None
+        self.scored = ScoredFleet(self) if self.settings.report_scores else None
         for cluster in CLUSTERS:
             self._write_credentials(cluster, LONG)
             self.write_cluster(cluster)
@@ -168,7 +166,7 @@ class World:
             self.odds,
             setup=setup,
             reports=score_policy(self.settings),
-            read_worker=self.moving.read_worker if self.moving else None,
+            read_worker=self.scored.read_worker if self.scored else None,
             capacity=capacity_policy(self.settings),
         )
         self.controller: VirtualController
@@ -235,31 +233,29 @@ class World:
         elif item.what in SETUP_TROUBLES:
             if self.bare:
                 self.bare.happen(item)
-        elif item.what in MOVES_TROUBLES:
-            if self.moving:
-                self.moving.happen(item)
+        elif item.what in SCORES_TROUBLES:
+            if self.scored:
+                self.scored.happen(item)
         else:
             getattr(self, f"_{item.what}")(item)
 
     def _submit(self, job: Job) -> None:
         self.jobs[job.name] = job
-        annotations = self.moving.annotations(job) if self.moving else {}
-        if job.pool:
-            annotations[ANNOTATION_CLUSTER_SELECTOR] = f"pool={job.pool}"
+        annotations = {ANNOTATION_CLUSTER_SELECTOR: f"pool={job.pool}"} if job.pool else {}
         self.kueue.submit(
             job.name,
             checks_of(job.placement),
             {"annotations": annotations} if annotations else None,
             queue=job.queue,
-            requests=self.moving.requests(job) if self.moving else {GPU: str(job.gpus)},
+            requests=self.scored.requests(job) if self.scored else {GPU: str(job.gpus)},
             slots=job.gpus,
             max_seconds=job.limit,
         )
 
     def _started(self, name: str, worker: str) -> None:
         when, job, cluster = self.kueue.now, self.jobs[name], self.cluster_of(worker)
-        if self.moving and self.moving.fails(job, cluster):
-            self.kueue.later(FAILS_SECONDS, partial(self.moving.fail, job, cluster, (when, worker)))
+        if self.scored and self.scored.fails(job, cluster):
+            self.kueue.later(FAILS_SECONDS, partial(self.scored.fail, job, cluster, (when, worker)))
         else:
             self.kueue.later(job.seconds, partial(self._ends, name, worker, when))
 
@@ -398,7 +394,7 @@ class World:
                 listener(placement, edited)
 
     def _score(self, cluster: str) -> int:
-        return self.moving.score(cluster) if self.moving else self.sites[cluster].score
+        return self.scored.score(cluster) if self.scored else self.sites[cluster].score
 
     def _hold_or_release(self, cluster: str) -> None:
         (self.kueue.hold if self.sites[cluster].on_hold else self.kueue.release)(cluster)
@@ -453,9 +449,9 @@ class World:
         if self.bare:
             await asyncio.sleep(self.odds.draw(ASK_SECONDS))
             return WorkerFacts(self.bare.facts(cluster.meta.name))
-        if self.moving:
+        if self.scored:
             await asyncio.sleep(self.odds.draw(ASK_SECONDS))
-            return self.moving.queue_facts(cluster.meta.name)
+            return self.scored.queue_facts(cluster.meta.name)
         use = self.kueue.use(cluster.meta.name)
         quota = FlavorQuota("default", worker.slots * 1000, use.gpus.get(QUEUE, 0) * 1000)
         facts = QueueFacts(

@@ -140,8 +140,6 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_PLACEMENT,
         constants.ANNOTATION_PLACEMENT_NAMESPACE,
         constants.ANNOTATION_UNLIST,
-        constants.ANNOTATION_MOVABLE,
-        constants.ANNOTATION_MOVES,
         constants.ANNOTATION_MAINTENANCE,
         constants.ANNOTATION_DELETE_UNKNOWN,
         constants.ANNOTATION_QUARANTINE,

@@ -111,7 +111,6 @@ def test_the_docs_have_every_alert() -> None:
     ("alert", "phrase", "expression"),
     [
         ("PlacementAcNotReconciling", "no reconcile for half an hour", "[30m]"),
-        ("PlacementAcMovesSpent", "spent for two hours", "[2h]"),
         ("PlacementAcDrainStuck", "draining for a day", "> 86400"),
         ("PlacementAcJobsHeld", "held a job for ten minutes", "> 600"),
         ("PlacementAcCredentialsNotRenewed", "expire within the hour", "< 3600"),

@@ -356,8 +356,8 @@ def steps(raw: Raw, *events: Raw) -> list[tuple[str, str, str, float | None]]:
     return [(step.what, step.by, step.detail, step.after) for step in story_of(raw, *events).steps]
 
 
-def test_a_job_that_was_moved_and_runs_again() -> None:
-    message = "moved from cluster cluster2 because score 40 is below 80"
+def test_a_job_that_was_sent_back_and_runs_again() -> None:
+    message = "cluster cluster2 is leaving the Placement"
     says = f'Evicted due to AdmissionCheck in Retry state: "check" ({message})'
     raw = job(
         "train",
@@ -373,15 +373,15 @@ def test_a_job_that_was_moved_and_runs_again() -> None:
     found = steps(
         raw,
         event("Nominated", "nominated to p-cluster1", "2026-08-01T11:55:12Z", raw),
-        event("Moved", message, "2026-08-01T11:55:00Z", raw),
+        event("SentBack", message, "2026-08-01T11:55:00Z", raw),
         event(
             "QuotaReserved", "Quota reserved in all", "2026-08-01T11:55:11Z", raw, "kueue-workload-controller"
         ),
-        event("Moved", "another job", "2026-08-01T11:55:00Z", job("other")),
+        event("SentBack", "another job", "2026-08-01T11:55:00Z", job("other")),
     )
     assert found == [
         ("Queued", "", "in LocalQueue gpus (ClusterQueue all)", None),
-        ("Moved", "placement-ac", message, 300.0),
+        ("SentBack", "placement-ac", message, 300.0),
         ("Evicted", "placement-ac", f"until then: {says} (2 evictions so far)", 10.0),
         ("QuotaReserved", "Kueue", "in ClusterQueue all", 0.0),
         ("Check check", "placement-ac", "Ready: 2 of 2 selected clusters usable", 1.0),

@@ -48,8 +48,7 @@ def _controller(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Itera
     # The stable list would keep clusters that stand by: these tests look at the list.
     options = ["--report-scores", "true", "--score-hold", "5s", "--score-interval", "5s"]
     if fleet.dispatcher:
-        options += ["--dispatcher", "true", "--unlist-after", "0"]
-        options += ["--moves", "true", "--avoid-after-failure", "10m"]
+        options += ["--dispatcher", "true", "--unlist-after", "0", "--avoid-after-failure", "10m"]
     command = [
         sys.executable,
         "-m",

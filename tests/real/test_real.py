@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR, ANNOTATION_MOVABLE, KUEUE_MANAGER
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR, KUEUE_MANAGER
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
 from tests.real.clusters import GPU, JOBS, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, Timeout, until
@@ -171,31 +171,6 @@ def needs_option(fleet: Fleet, option: str) -> None:
     until(lambda: fleet.condition(f"admissioncheck/{NAME}"), fleet.seconds, fleet.state)
     if not fleet.runs_with(option):
         pytest.skip(f"needs a controller with --{option}, or none: then one is started")
-
-
-def test_a_movable_job_leaves_a_cluster_that_drains_and_starts_again_elsewhere(prepared: Fleet) -> None:
-    prepared.select({}, {})
-    needs_option(prepared, "moves")
-    prepared.wait_for_list(*prepared.names)
-    prepared.submit("real-moves", annotations={ANNOTATION_MOVABLE: "true"})
-    prepared.submit("real-stays")
-    places = {name: prepared.wait_for_start(name) for name in ("real-moves", "real-stays")}
-    for cluster in {cluster for cluster, _ in places.values()}:
-        prepared.taint(cluster, tainted=True)
-    moved: dict[str, str] = {}
-
-    def runs_elsewhere() -> bool:
-        now = prepared.runs()
-        assert all(len(on) == 1 for on in now.values()), f"a job runs twice: {now}"
-        moved.update(now.get("real-moves", {}))
-        return bool(moved.keys() - {places["real-moves"][0]})
-
-    until(runs_elsewhere, prepared.seconds, prepared.state)
-    assert prepared.runs()["real-stays"] == dict([places["real-stays"]]), "the other runs on, where it was"
-    [event] = prepared.events("Moved", "real-moves")
-    assert places["real-moves"][0] in event
-    for name in places:
-        prepared.end(name)
 
 
 def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_job_has_ended(

@@ -199,15 +199,10 @@ ANNOTATION_PREFERRED_CLUSTERS: Final = "placement-ac.open-cluster-management.io/
 """There: weights and label selectors, as in `80:gpu=h100;20:claim:region=eu`."""
 ANNOTATION_GROUP: Final = "placement-ac.open-cluster-management.io/group"
 """There: Workloads of one group run best where the last one ran."""
-ANNOTATION_MOVABLE: Final = "placement-ac.open-cluster-management.io/movable"
-"""There: "true" lets the controller move the job while it runs: it starts again on another cluster."""
 ANNOTATION_DATA: Final = "placement-ac.open-cluster-management.io/data"
 """There: the data sets that it reads, comma-separated."""
 DATA_PREFIX: Final = "data.placement-ac.open-cluster-management.io/"
 """The key of a cluster's label or claim that says whether a data set is there: DATA_PREFIX + its name."""
-ANNOTATION_MOVES: Final = "placement-ac.open-cluster-management.io/moves"
-"""On our MultiKueueConfig: the moves that count for the budget and the cooldown, so that a restart forgets
-none."""
 ANNOTATION_DISPATCH_PROFILE: Final = "placement-ac.open-cluster-management.io/dispatch-profile"
 """On an AdmissionCheck of ours: the profile by which clusters are scored."""
 
@@ -271,16 +266,6 @@ DISCONNECTED_RETENTION_SECONDS: Final = 3600.0
 """How long a MultiKueueCluster is kept that Kueue is not connected to: Kueue cleans up on reconnecting."""
 STUCK_READY_SECONDS: Final = 60.0
 """A Workload that was sent back, and then is Ready for this long without a cluster, is sent back again."""
-IN_STEP_SECONDS: Final = 60.0
-"""How long the list on the hub must be as planned before a job is moved."""
-BUDGET_SECONDS: Final = 3600.0
-"""The time in which `moves_per_hour` are counted."""
-MOVE_BEGINS_SECONDS: Final = 30.0
-"""How long after it was recorded a move may still begin."""
-MOVE_SURELY_BEGUN_SECONDS: Final = 2 * MOVE_BEGINS_SECONDS
-"""How long after it was recorded a move has begun, if ever: the write takes `kube.client.TIMEOUT_SECONDS`."""
-MOVE_GIVEN_UP_SECONDS: Final = 600.0
-"""How long a move may take at most before the next one begins."""
 EDIT_WINDOW_SECONDS: Final = 60.0
 """How long after a change of the Placement the clusters that it no longer selects leave at once."""
 WORKLOAD_WRITES_AT_ONCE: Final = 200
@@ -350,7 +335,6 @@ ANNOTATION_IGNORED: Final = "AnnotationIgnored"
 WRITES_UNDONE: Final = "WritesUndone"
 MANUAL_CHANGE_REVERTED: Final = "ManualChangeReverted"
 WORKLOAD_SENT_BACK: Final = "SentBack"
-MOVED: Final = "Moved"
 
 EVENTS: Final = {
     CLUSTERS_SELECTED: ("Normal", "the first clusters are listed, or all listed clusters were leaving"),
@@ -366,7 +350,6 @@ EVENTS: Final = {
     HELD: ("Warning", "the list is held after a mass loss"),
     WORKLOADS_SENT_BACK: ("Warning", "jobs are sent back from a cluster that leaves"),
     WORKLOAD_SENT_BACK: ("Warning", "the job is sent back from a cluster that leaves"),
-    MOVED: ("Normal", "a movable job is sent back, to start again on another cluster"),
     CLUSTER_LOST: ("Warning", "a ManagedCluster was deleted while jobs ran or waited there"),
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
     CLUSTER_LACKS: ("Warning", "a listed cluster lacks what the probe looks for"),
@@ -395,7 +378,7 @@ SENT_BACK: Final = "cluster {} is leaving the Placement"
 SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"
 """The same, for one that Kueue sends to no cluster."""
 MOVED_FROM: Final = "moved from cluster {} because"
-"""The same, for a job that is moved; the cause follows."""
+"""The same, as versions wrote it that moved running jobs: one may have left a copy just before an upgrade."""
 PENDING: Final = "Pending"
 READY: Final = "Ready"
 RETRY: Final = "Retry"

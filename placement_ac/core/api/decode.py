@@ -349,7 +349,6 @@ def workload(raw: Obj) -> objects.Workload:
         active=get_value(raw, "spec", "active") is not False,
         finished=conditions.get("Finished", False),
         sent_back_from=sys.intern(sent_back[sent_back.lastindex or 1]) if sent_back else "",
-        moved=bool(sent_back and sent_back[3]),
         evicted_at=parse_time(evicted.last_transition_time) if evicted else None,
         quota_since=parse_time(times["QuotaReserved"]) if has_quota else None,
     )
@@ -358,12 +357,10 @@ def workload(raw: Obj) -> objects.Workload:
 def workload_with_job(raw: Obj) -> objects.Workload:
     """Read one with what it asks of a cluster, and since when it is nominated."""
     read = workload(raw)
-    spec = job_spec(raw)
-    may_start = not read.finished and (not read.cluster or spec.movable)
     return replace(
         read,
-        job=spec,
-        job_name=get_str(owner_of(raw), "name") if may_start else "",
+        job=job_spec(raw),
+        job_name="" if read.finished or read.cluster else get_str(owner_of(raw), "name"),
         nominated_since=_nominated_since(raw),
     )
 

@@ -20,7 +20,6 @@ from placement_ac.core.api.constants import (
     ANNOTATION_CLUSTER_SELECTOR,
     ANNOTATION_DATA,
     ANNOTATION_GROUP,
-    ANNOTATION_MOVABLE,
     ANNOTATION_PREFERRED_CLUSTERS,
     OUR_DOMAIN,
 )
@@ -35,7 +34,6 @@ JOB_ANNOTATIONS: Final = (
     ANNOTATION_ANTI_AFFINITY,
     ANNOTATION_PREFERRED_CLUSTERS,
     ANNOTATION_GROUP,
-    ANNOTATION_MOVABLE,
     ANNOTATION_DATA,
 )
 OUR_ANNOTATIONS: Final = tuple(name for name in JOB_ANNOTATIONS if name.startswith(OUR_DOMAIN))
@@ -111,11 +109,6 @@ class JobSpec:
             if key == name:
                 return value.strip()
         return ""
-
-    @property
-    def movable(self) -> bool:
-        """Whether it may be sent back while it runs, by its own words."""
-        return (ANNOTATION_MOVABLE, "true") in self.annotations
 
     @property
     def size(self) -> int:

@@ -14,7 +14,6 @@ from placement_ac.core.api import schemas
 from placement_ac.core.api.constants import (
     ANNOTATION_ADOPT,
     ANNOTATION_DRAINING,
-    ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     ANNOTATION_PLACEMENT_NAMESPACE,
     ANNOTATION_SECOND_NAMES,
@@ -178,8 +177,6 @@ class Workload:
     finished: bool
     sent_back_from: str = ""
     """The cluster from which we sent it back, if that was its last eviction."""
-    moved: bool = False
-    """Whether that was a move."""
     evicted_at: datetime | None = None
     """When its last eviction was, or a little later."""
     quota_since: datetime | None = None
@@ -189,17 +186,12 @@ class Workload:
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
     job_name: str = ""
-    """The name of its job; read only for our dispatcher, and while it waits or may be moved."""
+    """The name of its job; read only for our dispatcher, and while it waits."""
     same_job: str = ""
     """The same for all Workloads of one job; read only where failures are remembered."""
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
-
-    @property
-    def movable(self) -> bool:
-        """Whether it may be sent back while it runs, by its own words."""
-        return self.job.movable
 
     @property
     def placed_since(self) -> datetime | None:
@@ -336,11 +328,6 @@ class KueueObject(WritableObject):
     """The names in a MultiKueueConfig's `spec.clusters`."""
     source: tuple[str, str] = field(init=False, repr=False, compare=False)
     """The kind and name in a MultiKueueCluster's spec, in any version; ("", ""): none."""
-
-    @property
-    def moves(self) -> str:
-        """The annotation of the moves that count."""
-        return self.meta.annotations.get(ANNOTATION_MOVES, "") if self.ours else ""
 
     @property
     def placement_in_use(self) -> str:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.facts import Cluster
-from placement_ac.core.dispatch.filters import CAPACITY, FILTERS, QUARANTINE
+from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE
 from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
 from placement_ac.core.dispatch.guard import GuardedFilter, GuardedScore
@@ -45,21 +45,6 @@ class Ranking(NamedTuple):
     totals: Mapping[str, float]
     """MultiKueueCluster → its points, 0 to 100."""
     refusals: Refusals
-
-
-class Comparison(NamedTuple):
-    """The cluster that runs a job, as it would be without the job, and the others."""
-
-    points: float
-    """0 if it is not among those that get jobs."""
-    has_room: bool
-    """Whether it may take the job again."""
-    others: Mapping[str, float]
-    """MultiKueueClusters that fit the job and have room for it now → their points."""
-    unknown: frozenset[str]
-    """Those of which it is not known whether they have room."""
-    refused: frozenset[str]
-    """Those that a filter refuses, and that may have room: Kueue's own dispatchers know no filters."""
 
 
 class DispatchCycle:
@@ -122,44 +107,7 @@ class DispatchCycle:
 
     def has_room(self, job: Workload, name: str) -> bool:
         """Whether a cluster is known to have room for the job now, beside those that wait there."""
-        return (self._room(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
-
-    def _room(self, job: Workload, cluster: Cluster) -> float | None:
-        return self._scores["Headroom"].rate(job, cluster)
-
-    def compare(self, job: Workload, profile: Profile, name: str) -> Comparison:
-        """Compare the cluster that runs the job with the others."""
-        refusals, own = self.refusals(job), self._clusters.get(name)
-        scores = self._counting(job, profile)
-        rooms = {
-            other: self._room(job, cluster)
-            for other, cluster in self._clusters.items()
-            if other != name and other not in refusals
-        }
-        have_room = [other for other, room in rooms.items() if (room or 0.0) >= ROOM_POINTS]
-        others = {other: self._total(job, self._clusters[other], scores) for other in have_room}
-        unknown = frozenset(other for other, room in rooms.items() if room is None)
-        refused = frozenset(
-            other for other, why in refusals.items() if other != name and why.filter != CAPACITY
-        )
-        refusal = self._refusal_of_own(job, own, refusals.get(name)) if own else None
-        if own is None or refusal:
-            has_room = refusal is None or refusal.filter != CAPACITY
-            return Comparison(0.0, has_room, others, unknown, refused)
-        left = own.without(job)
-        room = self._room(job, left)
-        return Comparison(
-            self._total(job, left, scores), room is None or room >= ROOM_POINTS, others, unknown, refused
-        )
-
-    def _refusal_of_own(
-        self, job: Workload, own: Cluster, first: FilterRefusal | None
-    ) -> FilterRefusal | None:
-        """Return why the cluster that runs the job does not fit it; `first`: the first filter's refusal."""
-        if first is None or not FILTERS[first.filter].before_start:
-            return first
-        filters = {name: rule for name, rule in self._filters.items() if not FILTERS[name].before_start}
-        return _refusal(job, own, filters)
+        return (self._scores["Headroom"].rate(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.
@@ -201,15 +149,11 @@ class DispatchCycle:
         key: tuple[object, ...] = job.meta.namespace, job.job
         if _is_compared(job):
             key = *key, job.meta.uid, self._nominations
-        elif self.has_namesake(job):
+        elif any(has_namesake(job, cluster) for cluster in self._with_others_jobs):
             key = *key, job.meta.uid
         if key not in self._known:
             self._known[key] = _refused(job, self._clusters, self._filters)
         return self._known[key]
-
-    def has_namesake(self, job: Workload) -> bool:
-        """Whether a cluster has another job of the same kind, namespace and name."""
-        return any(has_namesake(job, cluster) for cluster in self._with_others_jobs)
 
     def doubt(self, job: Workload, name: str) -> str:
         """Return why a cluster may never give the job quota: its total is 0 then; "": there is no doubt."""

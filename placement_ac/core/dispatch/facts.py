@@ -6,7 +6,7 @@ No I/O, no clock.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_GROUP
@@ -130,16 +130,6 @@ class Cluster:
             for workload in (*self.running, *self.waiting):
                 self._by_queue.setdefault(queue_of(workload), []).append(workload)
         return self._by_queue.get(queue, [])
-
-    def without(self, job: Workload) -> "Cluster":
-        """Return the cluster as it would be if it did not run a job."""
-        running, coming = (
-            [one for one in group if one.meta.uid != job.meta.uid] for group in (self.running, self.coming)
-        )
-        left = replace(self, running=running, coming=coming, _by_queue=None, _free_quota=None)
-        if len(coming) == len(self.coming):
-            left.free_quota.remove(job)
-        return left
 
     def add_waiting(self, workloads: Iterable[Workload]) -> None:
         """Take in that these are nominated there from now on."""

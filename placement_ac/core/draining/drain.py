@@ -4,7 +4,7 @@ Plan the drain of all clusters that are listed and no longer wanted: the state o
 Pure. `rules.RULES` decides the state; what concerns several clusters or any state of one is decided here.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from placement_ac.core.api.constants import (
@@ -39,13 +39,6 @@ class DrainPlan(NamedTuple):
     """MultiKueueClusters whose clusters are to be asked."""
     gate_closed_for: tuple[str, ...] = ()
     """The clusters for which no Workload becomes Ready; empty when the gate is open."""
-    moved_from: tuple[DrainStep, ...] = ()
-    """The clusters that do not leave, but from which Workloads were moved that run nowhere yet."""
-
-    @property
-    def releases(self) -> tuple[DrainStep, ...]:
-        """All clusters that Workloads leave: `send_back`, `make_ready` and `denominate` of each count."""
-        return (*self.steps, *self.moved_from)
 
     @property
     def staying(self) -> tuple[DrainStep, ...]:
@@ -97,8 +90,7 @@ def plan_drain(
         for cluster, name in ((clusters.get(name, name), name) for name in names if name not in wanted)
     ]
     steps = tuple(map(_advance, leaving))
-    moved_from = tuple(_moved_from(snapshot, workloads, listed, {step.cluster for step in steps}))
-    held_back, unsure = _held_back(snapshot, workloads, (*steps, *moved_from))
+    held_back, unsure = _held_back(snapshot, workloads, steps)
     just_unlisted = _just_unlisted(snapshot, {clusters.get(name, name) for name in names})
     # With our dispatcher the gate is closed only while the config is written without a cluster.
     gated = () if snapshot.policy.dispatcher else steps
@@ -109,7 +101,7 @@ def plan_drain(
         for step in steps
     }
     lasting |= {GATE_REOPENED_SINCE} if reopened else {GATE_CLOSED_SINCE} if closing else set()
-    lasting |= just_unlisted | _made_ready(snapshot, workloads, (*steps, *moved_from))
+    lasting |= just_unlisted | _made_ready(snapshot, workloads, steps)
     waits = [step.requeue_after for step in steps] + [step.settles_in or None for step in steps]
     waits += [
         *_gate_waits(snapshot, closing, just_unlisted, reopened=reopened),
@@ -122,7 +114,6 @@ def plan_drain(
         held_back,
         tuple(dict.fromkeys((*[step.name for step in steps if step.ask_for_copies], *unsure))),
         tuple(sorted(closing | being_unlisted | {since.subject for since in just_unlisted})),
-        moved_from,
     )
 
 
@@ -136,19 +127,6 @@ def _advance(leaving: LeavingCluster) -> DrainStep:
 
 
 # -- Workloads that were sent back
-
-
-def _moved_from(
-    snapshot: Snapshot, workloads: ConfigWorkloads, listed: Mapping[str, str], leaving: Collection[str]
-) -> Iterator[DrainStep]:
-    """Yield the clusters that stay listed, and from which Workloads were moved that run nowhere yet.
-
-    As long as such a cluster is listed, Kueue runs no second copy beside one that it has left there.
-    """
-    clusters = {workload.sent_back_from for workload in workloads.undecided if workload.moved}
-    for cluster in sorted(clusters.intersection(listed).difference(leaving)):
-        step = DrainStep(cluster, listed[cluster], DrainState.RUNNING)
-        yield _recover_copies(LeavingCluster(snapshot, workloads, cluster, step.name), step)
 
 
 def _recover_copies(leaving: LeavingCluster, step: DrainStep) -> DrainStep:

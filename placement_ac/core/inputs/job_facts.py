@@ -26,7 +26,7 @@ class JobNeeds(NamedTuple):
     kinds: frozenset[str] = frozenset()
     """The kinds of its unfinished jobs."""
     waiting: frozenset[str] = frozenset()
-    """Those of them of which a job waits, or may be moved."""
+    """Those of them of which a job waits."""
 
     def union(self, other: "JobNeeds") -> "JobNeeds":
         """Return what is needed by either."""
@@ -66,14 +66,11 @@ class JobFacts:
 NO_JOB_FACTS: Final = JobFacts()
 
 
-def job_needs(workloads: Iterable[Workload], *, moves: bool = False) -> JobNeeds:
-    """Return what these Workloads need; of kinds, the first by name.
-
-    `moves`: whether those that run may start elsewhere, if they say that they may be moved.
-    """
+def job_needs(workloads: Iterable[Workload]) -> JobNeeds:
+    """Return what these Workloads need; of kinds, the first by name."""
     workloads = tuple(workloads)
     kinds = {workload.job.kind for workload in workloads}
-    start = {w.job.kind for w in workloads if not w.cluster or (moves and w.movable)}
+    start = {workload.job.kind for workload in workloads if not workload.cluster}
     readable = sorted(kind for kind in kinds if resource_of(kind))[:KINDS_MAX]
     return JobNeeds(frozenset(readable), frozenset(start.intersection(readable)))
 

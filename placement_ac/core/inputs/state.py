@@ -109,18 +109,6 @@ def ignore_rule_problem(rule: str, problem: str) -> None:
     """Report the problem of a filter or score to nobody."""
 
 
-class MovePolicy(NamedTuple):
-    """When movable jobs are moved. Times are in seconds."""
-
-    after: float = 300.0
-    """How long another cluster must have had room for a job."""
-    margin: float = 20.0
-    """How many points of the profile it must be better."""
-    per_hour: int = 12
-    cooldown: float = 3600.0
-    """The shortest time between two moves of one job."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
     """The settings for removal, order, dispatching and warnings. Times are in seconds."""
@@ -156,8 +144,6 @@ class PlacementPolicy:
     """The resources that count as GPUs."""
     judged_at_once: int | None = None
     """How many jobs a plan judges at most, fewer large ones; None: all."""
-    moves: MovePolicy | None = None
-    """None: no job is moved."""
     report_rule_problem: Callable[[str, str], None] = ignore_rule_problem
     """Gets the name of a filter or score that fails, and what is wrong with it."""
     avoid_after_failure: float = 0.0
@@ -170,11 +156,6 @@ class PlacementPolicy:
     """Whether workers are asked for what tells one from another, before they are listed."""
     guards_copies: bool = False
     """Whether workers are asked for copies that Kueue would delete, before they are listed."""
-
-    @property
-    def compares_clusters(self) -> bool:
-        """Whether clusters are compared for jobs: to nominate them, or to move jobs."""
-        return self.dispatcher or self.moves is not None
 
 
 class SinceKind(StrEnum):
@@ -216,11 +197,6 @@ class SinceKind(StrEnum):
     JUDGED = auto()  # uid of a Workload that was judged, while there are too many for one plan; how often
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
-    IN_STEP = auto()  # the list on the hub is as planned
-    HAS_ROOM = auto()  # a MultiKueueCluster that has room for movable jobs; a number for what they ask for
-    COMPARED_NEXT = (
-        auto()
-    )  # uid of a movable job with which the next plan begins to compare, if they are many
     DISCONNECTED = auto()  # a listed MultiKueueCluster to which Kueue has lost its connection
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
@@ -457,8 +433,6 @@ class WantedConfig(NamedTuple):
     """NAMESPACE/UID of the Placement in use, where several namespaces may have one of its name."""
     is_recorded: bool = True
     """Whether this need not be written: a restart chooses the same Placement."""
-    moves: str = ""
-    """The annotation of the moves that count; "": it need not be written."""
     second_names: Mapping[str, str] = NOTHING
     """Clusters that are left out → those that are the same workers, as their connections have shown."""
 
@@ -492,15 +466,6 @@ class EventIntent:
     """Reason and message of the event on each of them."""
     change: ListChange | None = None
     """The change of the list that it is about, as data."""
-
-
-class BegunMove(NamedTuple):
-    """A job that is sent back to move to another cluster."""
-
-    workload: Workload
-    cause: str
-    message: str
-    """Of its entry `Retry`: from where, why, and which move of how many it is."""
 
 
 class WantedCapacity(NamedTuple):
@@ -546,9 +511,6 @@ class Plan:
     """The Workloads that the gate holds, by check and by the clusters that leave."""
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     """Workloads, each with the clusters on which it may wait, as our dispatcher chooses them."""
-    moves: tuple[BegunMove, ...] = ()
-    moves_left: Mapping[str, int] = field(default_factory=dict)
-    """Check → how many jobs may still be moved in this hour; empty: none is ever moved."""
     unfit: tuple[tuple[Workload, str], ...] = ()
     """Workloads with quota that no cluster fits, and why."""
     ignored: tuple[tuple[Workload, str], ...] = ()

@@ -13,7 +13,6 @@ from typing import ClassVar, Final
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_DRAINING,
-    ANNOTATION_MOVES,
     ANNOTATION_PLACEMENT,
     ANNOTATION_SECOND_NAMES,
     CAPACITY_PROVIDER,
@@ -257,7 +256,6 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
         same = same and _has_annotation(
             observed, ANNOTATION_SECOND_NAMES, second, applied=fields.second_names
         )
-        same = same and wanted.moves in ("", observed.moves)
         if same and (wanted.is_recorded or observed.placement_in_use == wanted.placement):
             return None
     body = body_of(wanted.name, labels, wanted.owners, observed, hub) | {"spec": spec}
@@ -265,7 +263,6 @@ def _config_write(wanted: WantedConfig, observed: KueueObject | None, hub: HubFa
     body["metadata"]["resourceVersion"] = observed.meta.resource_version if observed else ABSENT
     annotations = {
         ANNOTATION_DRAINING: draining,
-        ANNOTATION_MOVES: wanted.moves,
         ANNOTATION_PLACEMENT: wanted.placement,
         ANNOTATION_SECOND_NAMES: second,
     }

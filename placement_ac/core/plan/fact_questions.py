@@ -47,7 +47,7 @@ def askable_workers(snapshot: Snapshot, targets: TargetClusters) -> frozenset[st
 
 def needs_of(snapshot: Snapshot) -> JobNeeds:
     """Return what the jobs of a snapshot need of a worker beside its queues."""
-    return job_needs(snapshot.workloads, moves=snapshot.policy.moves is not None)
+    return job_needs(snapshot.workloads)
 
 
 def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:
@@ -67,26 +67,19 @@ def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bo
     return not is_known and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
 
 
-def fact_questions(
-    snapshot: Snapshot, names: Collection[str], again: Collection[str] = (), *, waits: bool = True
-) -> FactQuestions:
+def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection[str] = ()) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again.
 
     `again`: those of whose answers some do not count: they are asked FACTS_WAIT_SECONDS after the last time.
-    `waits`: whether a Workload waits for what they know.
-    If not, those that are due are asked together, once one has been due for as long again: so one plan takes
-    in the answers of all.
     """
     soon = [name for name in names if _is_asked_soon(snapshot, name, again)]
     asked = [name for name in names if name not in soon]
     unknown = [name for name in asked if name in again or not has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
-    pause = FACTS_AGAIN_SECONDS * (1 if waits else 2)
-    is_time = bool(unknown) or max(ages.values(), default=0.0) >= pause
-    due = [name for name, age in ages.items() if is_time and age >= FACTS_AGAIN_SECONDS]
+    due = [name for name, age in ages.items() if age >= FACTS_AGAIN_SECONDS]
     lasting = frozenset(map(_since, unknown))
     left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
-    left += [pause - age for name, age in ages.items() if name not in due]
+    left += [FACTS_AGAIN_SECONDS - age for name, age in ages.items() if name not in due]
     left += [FACTS_WAIT_SECONDS - ages[name] for name in soon]
     return FactQuestions(
         tuple(sorted([*unknown, *due])), lasting, soonest([seconds for seconds in left if seconds > 0])

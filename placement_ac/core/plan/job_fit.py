@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, ClusterTaint, Workload
-from placement_ac.core.dispatch.cycle import Comparison, DispatchCycle, Ranking, Refusals
+from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster, Price, Prices, price_of
 from placement_ac.core.dispatch.profiles import Profile, ProfileError, parse_profile
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts, job_needs
@@ -96,26 +96,12 @@ class JobFit:
         """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""
         if not self.asked_again:
             return self.asked_again
-        own = job_needs((workload,), moves=self._snapshot.policy.moves is not None)
+        own = job_needs((workload,))
         return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
     def has_room(self, workload: Workload, name: str) -> bool:
         """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
         return self._cycle.has_room(workload, name)
-
-    def compare(self, workload: Workload, name: str) -> Comparison:
-        """Compare the MultiKueueCluster that runs the Workload with the others.
-
-        One that was not yet asked for all that the Workload needs is not known to have room for it.
-        """
-        comparison = self._cycle.compare(workload, self.profile(workload), name)
-        unasked = self._asked_again_about(workload).intersection(comparison.others)
-        others = {other: points for other, points in comparison.others.items() if other not in unasked}
-        return comparison._replace(others=others, unknown=comparison.unknown | unasked)
-
-    def has_namesake(self, workload: Workload) -> bool:
-        """Whether a cluster has another job of the same name: then clusters compare for this one alone."""
-        return self._cycle.has_namesake(workload)
 
     def shortage(self, workload: Workload) -> tuple[str, str]:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
@@ -126,10 +112,8 @@ class JobFit:
         return frozenset(self._cluster_of[name] for name in names if name in self._cluster_of)
 
     def avoids(self, workload: Workload, name: str) -> str:
-        """Return why a MultiKueueCluster comes last: the job failed or cannot stay there; "": it does not."""
+        """Return why a MultiKueueCluster comes last, as where the job failed; "": it does not."""
         fleet, cluster = self._snapshot.fleet, self._cluster_of[name]
-        if cluster in fleet.maintenance and workload.movable and self._snapshot.policy.moves:
-            return "its maintenance is announced, so the job would be moved away again"
         if until := fleet.avoided.get(workload.meta.uid, {}).get(cluster):
             return f"the job failed there; until {until:%Y-%m-%dT%H:%M:%SZ}"
         return self._cycle.disliked(workload, name) if self._tainted else ""

@@ -18,7 +18,6 @@ from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Since, Snapshot
-from placement_ac.core.moves.history import move_history
 from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
 from placement_ac.core.plan.targets import TargetClusters
@@ -146,18 +145,13 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
 def _best(fit: JobFit, case: "_Case") -> list[str]:
     """Return the clusters for the next round, best first; where the job failed, only if there is no other.
 
-    A Workload that still waits after a round goes first to the clusters that have room for it now, and so
-    does one that is moved: it goes back only if after a round no other cluster has room, or if none fits it.
+    A Workload that still waits after a round goes first to the clusters that have room for it now.
     """
     workload = case.workload
     order = [name for name in fit.ranking(workload).order if name in case.more]
     order = [name for name in order if not fit.avoids(workload, name)] or order
-    if not workload.nominated and case.moved_from is None:
-        return order
-    order.sort(key=lambda name: not fit.has_room(workload, name))
-    others = [name for name in order if name != case.moved_from]
-    if not workload.nominated or (others and fit.has_room(workload, others[0])):
-        return others or order
+    if workload.nominated:
+        order.sort(key=lambda name: not fit.has_room(workload, name))
     return order
 
 
@@ -173,8 +167,6 @@ class _Case(NamedTuple):
     """Of its round."""
     left: float
     """Seconds until its next round."""
-    moved_from: str | None = None
-    """The MultiKueueCluster that its last move left ("": not listed any more), within the cooldown."""
 
     @property
     def due(self) -> bool:
@@ -186,12 +178,7 @@ class _Case(NamedTuple):
         return max(len(self.workload.nominated) - len(self.kept), 0)
 
     def number(self, step_size: int) -> int:
-        """Return to how many clusters it is nominated anew.
-
-        The target of a move is nominated alone, and so is the cluster that it has left, if a copy is there.
-        """
-        if self.moved_from is not None and not self.workload.nominated:
-            return 0 if self.kept else 1
+        """Return to how many clusters it is nominated anew."""
         return step_size if self.due else self.withdrawn
 
     @property
@@ -208,10 +195,9 @@ class _Case(NamedTuple):
 def _cases(
     snapshot: Snapshot, targets: TargetClusters, eligible: frozenset[str], taken_back: Withdrawals
 ) -> Iterator[_Case]:
-    steps = (*targets.drain.releases, *taken_back.steps)
+    steps = (*targets.drain.steps, *taken_back.steps)
     denominated = _by_workload((step.name, step.denominate) for step in steps)
     made_ready = _by_workload((step.name, step.make_ready) for step in steps)
-    moved = _moved(snapshot, targets)
     for workload in targets.workloads.undecided:
         uid = workload.meta.uid
         is_pending = targets.workloads.is_pending(workload)  # it becomes Ready first: that is another write
@@ -220,14 +206,7 @@ def _cases(
         may_go = uid not in targets.drain.held_back and _may_be_dispatched(snapshot, workload)
         more = eligible.difference(kept) if may_go else frozenset[str]()
         left = round_left(snapshot, workload)
-        yield _Case(workload, tuple(kept), more, round_since(workload), left, moved.get(uid))
-
-
-def _moved(snapshot: Snapshot, targets: TargetClusters) -> Mapping[str, str]:
-    """Return uid → the MultiKueueCluster that its move left, for each Workload whose cooldown lasts."""
-    history = move_history(snapshot)
-    moves = history.cooling if history else {}
-    return {uid: targets.listed.get(move.cluster, "") for uid, move in moves.items()}
+        yield _Case(workload, tuple(kept), more, round_since(workload), left)
 
 
 def _by_filter(refused: Sequence[Refusals]) -> Mapping[str, int]:

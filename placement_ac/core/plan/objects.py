@@ -109,11 +109,7 @@ def _config(
     in_use = f"{placement.namespace}/{placement.uid}" if placement and several else ""
     if not in_use and several and snapshot.objects.config:
         in_use = snapshot.objects.config.placement_in_use
-    observed, moves = snapshot.objects.config, snapshot.policy.moves is not None
-    recorded = observed.moves if observed and moves else ""
-    return WantedConfig(
-        snapshot.name, names, owners, draining, in_use, snapshot.choice.is_recorded, recorded, second
-    )
+    return WantedConfig(snapshot.name, names, owners, draining, in_use, snapshot.choice.is_recorded, second)
 
 
 def _recorded(targets: TargetClusters) -> Iterable[DrainStep]:

@@ -43,7 +43,6 @@ from placement_ac.core.plan.event_intents import (
     unusable_clusters,
 )
 from placement_ac.core.plan.job_fit import JobFit, job_fit
-from placement_ac.core.plan.moving import Moving, moving
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -114,7 +113,6 @@ class _Jobs(NamedTuple):
 
     fit: JobFit | None
     nominations: Nominations
-    moves: Moving
     context: AnswerContext
     answers: WorkloadAnswers
 
@@ -124,7 +122,6 @@ def _plan_checks(snapshot: Snapshot, targets: TargetClusters) -> Plan:
     paused = keeps_objects(verdict)  # changes resume when the reason is fixed
     objects = _objects(snapshot, targets, paused=paused)
     jobs = _jobs(snapshot, targets, objects, verdict, paused=paused)
-    objects = objects._replace(planned=_with_moves(objects.planned, jobs.moves))
     return _whole_plan(snapshot, targets, objects, jobs, paused=paused)
 
 
@@ -140,9 +137,6 @@ def _jobs(
 ) -> _Jobs:
     fit = None if paused else job_fit(snapshot, targets)
     nominations = nominate(snapshot, targets, fit)
-    moves = Moving()
-    if not paused:
-        moves = moving(snapshot, targets, fit, in_step=_is_in_step(snapshot, objects.planned))
     context = AnswerContext(
         verdict,
         objects.ready,
@@ -150,23 +144,15 @@ def _jobs(
         fit,
         nominations.awaiting,
         nominations.waiting_for_room,
-        {move.workload.meta.uid: move.message for move in moves.plan.begun},
         refused_checks(snapshot),
     )
-    return _Jobs(fit, nominations, moves, context, answer_workloads(snapshot, context))
-
-
-def _with_moves(planned: TargetObjects, moves: Moving) -> TargetObjects:
-    """Return the objects with the record of the moves that come next."""
-    if planned.config and moves.plan.record:
-        return planned._replace(config=planned.config._replace(moves=moves.plan.record))
-    return planned
+    return _Jobs(fit, nominations, context, answer_workloads(snapshot, context))
 
 
 def _whole_plan(
     snapshot: Snapshot, targets: TargetClusters, decided: _Objects, jobs: _Jobs, *, paused: bool
 ) -> Plan:
-    (objects, _, drain), (fit, nominations, moves, context, answers) = decided, jobs
+    (objects, _, drain), (fit, nominations, context, answers) = decided, jobs
     selection, mass_loss, provisioned = targets.selection, targets.mass_loss, targets.provisioned
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
@@ -176,7 +162,7 @@ def _whole_plan(
     probe_requests, next_probe = due_probes(snapshot)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity, moves),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity),
         *(targets.identity, targets.unknown_copies),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
@@ -194,14 +180,12 @@ def _whole_plan(
         check_state_updates=answers.updates,
         held=held_workloads(snapshot, context),
         nominations=nominations.nominations,
-        moves=moves.plan.begun,
-        moves_left=moves.plan.left,
         unfit=nominations.unfit,
         ignored=tuple(_ignored(targets, fit)),
         refusals=nominations.refusals,
-        ask_for_copies=_once(drain.ask_for_copies, nominations.ask_for_copies, moves.plan.ask_for_copies),
+        ask_for_copies=_once(drain.ask_for_copies, nominations.ask_for_copies),
         capacities=capacity.wanted,
-        ask_for_facts=_once(nominations.questions.ask, capacity.ask, moves.questions.ask),
+        ask_for_facts=_once(nominations.questions.ask, capacity.ask),
         probe_requests=probe_requests,
         ask_for_identity=targets.identity.ask,
         ask_for_unknown_copies=targets.unknown_copies.ask,
@@ -209,7 +193,6 @@ def _whole_plan(
             *(*mass_loss.events, *unusable.events, *drain_events),
             *(*connections.events, *quarantines.events, *expiry.events, *lacking.events),
             *maintenance_events(snapshot),
-            *moves.plan.events,
         ),
         config_events=tuple if paused else partial(config_events, snapshot, targets, objects.config),
         lasting=frozenset().union(*[part.lasting for part in parts]),
@@ -227,11 +210,6 @@ def _verdicts(snapshot: Snapshot, targets: TargetClusters, verdict: Verdict) -> 
 def _once(*names: Iterable[str]) -> tuple[str, ...]:
     """Return all names in their order, each once."""
     return tuple(dict.fromkeys(chain.from_iterable(names)))
-
-
-def _is_in_step(snapshot: Snapshot, objects: TargetObjects) -> bool:
-    """Whether the list on the hub is the planned one, in whichever order."""
-    return objects.config is not None and set(snapshot.objects.listed) == set(objects.config.clusters)
 
 
 def _capacity(

@@ -28,8 +28,6 @@ class PlacementStats:
     held: tuple[HeldWorkloads, ...] = ()
     connected: Mapping[str, bool] = field(default_factory=dict)
     """Listed clusters → whether Kueue is connected."""
-    moves_left: Mapping[str, int] = field(default_factory=dict)
-    """Check → how many jobs may still be moved in this hour."""
     quarantined: Mapping[str, bool] = field(default_factory=dict)
     """Listed clusters → whether they get no new jobs; none where failures are not remembered."""
     reliability: Mapping[str, float] = field(default_factory=dict)
@@ -58,7 +56,6 @@ def placement_stats(snapshot: Snapshot, wanted: Plan) -> PlacementStats:
         draining=tuple(when.timestamp() for name, when in since.items() if name in listed),
         drain_states=wanted.drain_states,
         held=wanted.held,
-        moves_left=wanted.moves_left,
         connected=connected,
         quarantined={
             cluster: cluster in snapshot.fleet.quarantined

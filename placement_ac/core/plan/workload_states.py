@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from placement_ac.core.api.constants import (
-    MOVED_FROM,
     NO_CLUSTER_FITS,
     PENDING,
     READY,
@@ -22,7 +21,6 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.draining.drain import DrainPlan
-from placement_ac.core.draining.state import DrainStep
 from placement_ac.core.inputs.state import CheckStateUpdate, Since, SinceKind, Snapshot, Verdict
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.selection.selection import soonest
@@ -45,8 +43,6 @@ class AnswerContext:
     """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
     waiting_for_room: Mapping[str, str] = field(default_factory=dict)
     """Uid of a nominated Workload that waits on full clusters → the message that says so."""
-    moves: Mapping[str, str] = field(default_factory=dict)
-    """Uid of a Workload that is moved → the message that says so."""
     refused: Mapping[str, Verdict] = field(default_factory=dict)
     """Checks that have a verdict of their own → this verdict: no Workload is dispatched by them."""
 
@@ -94,16 +90,10 @@ def our_entries(snapshot: Snapshot) -> Iterator[tuple[Workload, AdmissionCheckSt
 def _check_state_updates(snapshot: Snapshot, context: AnswerContext) -> Iterator[CheckStateUpdate]:
     """Yield the entries that differ from the observed ones."""
     drain = context.drain
-    again = {w.meta.uid: _moved_again(step) for step in drain.moved_from for w in step.send_back}
-    leaving = {w.meta.uid: SENT_BACK.format(step.cluster) for step in drain.steps for w in step.send_back}
-    sent_back = {**context.moves, **again, **leaving}
+    sent_back = {w.meta.uid: SENT_BACK.format(step.cluster) for step in drain.steps for w in step.send_back}
     for workload, entry in our_entries(snapshot):
         if update := _update(snapshot, context, workload, entry, sent_back):
             yield update
-
-
-def _moved_again(step: DrainStep) -> str:
-    return f"{MOVED_FROM.format(step.cluster)} of a move, and Kueue has not recorded the copy that it left"
 
 
 def _without_cluster(snapshot: Snapshot, context: AnswerContext) -> frozenset[Since]:
@@ -226,7 +216,7 @@ def awaited_clusters(drain: DrainPlan, workload: Workload) -> tuple[str, ...]:
 
 
 def _is_made_ready(drain: DrainPlan, workload: Workload) -> bool:
-    return any(workload in step.make_ready for step in drain.releases)
+    return any(workload in step.make_ready for step in drain.steps)
 
 
 def _give_quota_back(

@@ -186,7 +186,7 @@ def test_other_manifests_are_named(dump: str) -> None:
     ("words", "expected"),
     [
         pytest.param(("-f", "nowhere.yaml"), "nowhere.yaml: No such file or directory", id="no file"),
-        pytest.param((), "use either -f, for manifests, or --moves", id="no manifests"),
+        pytest.param((), "Missing option '-f' / '--filename'", id="no manifests"),
         pytest.param(("-f", STORY_3, "-o", "wide"), "'wide' is not one of", id="wrong word"),
         pytest.param(("-f", "-", "--from-dump", "-"), "stdin can be read only once", id="stdin twice"),
     ],

@@ -17,7 +17,6 @@ from tests.kubectl_placement.doctor.broken_controller import CONTROLLERS
 from tests.kubectl_placement.doctor.broken_credentials import PROFILES
 from tests.kubectl_placement.doctor.broken_hub import CHECKS, WORKERS
 from tests.kubectl_placement.doctor.broken_kueue import KUEUES
-from tests.kubectl_placement.doctor.broken_moves import MOVES
 from tests.kubectl_placement.doctor.broken_scale import (
     SCALE,
 )
@@ -28,7 +27,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
 from tests.support import healthy
 from tests.support.healthy import OURS
 
-BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE, *SCORES, *MOVES)
+BREAKS = (*KUEUES, *PROFILES, *CONTROLLERS, *CHECKS, *WORKERS, *SCALE, *SCORES)
 
 
 def stored() -> Objects:

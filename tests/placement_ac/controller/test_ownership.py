@@ -81,6 +81,28 @@ def test_a_second_start_writes_nothing(hub: Hub, admin: Driver, controllers: Con
     assert admin.writes(since) == [("PATCH", path)]
 
 
+def test_the_record_of_moves_of_an_earlier_version_goes_with_the_next_write(
+    admin: Driver, controllers: Controllers
+) -> None:
+    moves, path = "placement-ac.open-cluster-management.io/moves", admin.kueue("multikueueconfigs", "p")
+    admin.check("p")
+    admin.select("p", "a", "b")
+    with controllers():
+        eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
+    written = admin.ask("GET", path)
+    meta = {key: written["metadata"][key] for key in ("name", "labels", "ownerReferences")}
+    body = {key: written[key] for key in ("apiVersion", "kind", "spec")}
+    record = {"annotations": {moves: "p:uid:a:b:better=2026-08-01T12:00:00Z"}}
+    admin.ask("PATCH", path, body | {"metadata": meta | record}, "apply", fieldManager="placement-ac")
+    admin.check("sentinel")
+    with controllers():
+        eventually(lambda: admin.reason("sentinel"), "PlacementNotFound")
+        assert moves in admin.ask("GET", path)["metadata"]["annotations"], "that alone is no reason to write"
+        admin.decide("p", "a")
+        eventually(lambda: admin.listed("p"), ["p-a"])
+        assert moves not in admin.ask("GET", path)["metadata"].get("annotations", {})
+
+
 def _edit_list(admin: Driver) -> None:
     patch = {"spec": {"clusters": ["p-b"]}}
     admin.ask("PATCH", admin.kueue("multikueueconfigs", "p"), patch, "merge")

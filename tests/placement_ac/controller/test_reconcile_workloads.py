@@ -9,8 +9,8 @@ import pytest
 from placement_ac.cache.store import Cache
 from placement_ac.controller.fair_slots import POSTPONED_SECONDS
 from placement_ac.controller.write_limits import PACED_SECONDS, UNDONE_MAX
-from placement_ac.core.api.constants import ANNOTATION_MOVABLE, WORKLOAD
-from placement_ac.core.inputs.state import MovePolicy, PlacementPolicy, WorkerCopies
+from placement_ac.core.api.constants import ANNOTATION_GROUP, WORKLOAD
+from placement_ac.core.inputs.state import PlacementPolicy, WorkerCopies
 from placement_ac.core.plan import workload_states
 from placement_lab.hub import Hub
 from tests.support.builders import AT_ONCE
@@ -60,11 +60,11 @@ async def test_writes_of_others_that_change_nothing_for_us_cost_no_second_look(j
     ("policy", "annotation", "conflicts"),
     [
         (AT_ONCE, "some/note", False),
-        (replace(AT_ONCE, moves=MovePolicy()), "some/note", False),
+        (replace(AT_ONCE, dispatcher=True), "some/note", False),
         (replace(AT_ONCE, avoid_after_failure=600.0, dispatcher=True), "some/note", False),
-        (replace(AT_ONCE, moves=MovePolicy()), ANNOTATION_MOVABLE, True),
+        (replace(AT_ONCE, dispatcher=True), ANNOTATION_GROUP, True),
     ],
-    ids=["a note", "a note, with moves", "a note, where failures are remembered", "that it may be moved"],
+    ids=["a note", "a note, with the dispatcher", "a note, where failures are remembered", "its group"],
 )
 async def test_only_a_write_that_matters_to_the_decision_is_a_conflict(
     policy: PlacementPolicy, annotation: str, conflicts: bool, job: Driver, rig: Rig

@@ -150,15 +150,6 @@ def test_refusals_of_all_placements_are_counted_by_filter() -> None:
     assert [value(metrics, refusals, filter=one) for one in ("NodeLabels", "ClusterNames")] == [7.0, 0.0]
 
 
-def test_moves_are_counted_by_reason_and_the_budget_by_check() -> None:
-    metrics = leading()
-    metrics.record_stats("p", replace(stands("a"), moves_left={"a": 3}))
-    metrics.job_moved("drain")
-    reasons = ("drain", "maintenance", "better")
-    assert [value(metrics, "placement_ac_moves_total", reason=one) for one in reasons] == [1.0, 0.0, 0.0]
-    assert [value(metrics, "placement_ac_moves_left", check=one) for one in "ab"] == [3.0, None]
-
-
 def test_list_writes_and_their_requests_are_counted_by_placement() -> None:
     names = [f"placement_ac_list_{what}_total" for what in ("writes", "write_worker_requests")]
 

@@ -82,7 +82,7 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     faults.add("PATCH", "/multikueueclusters/p-b$", status=409)
     faults.add("PATCH", "/multikueueconfigs/p$", hang_up=True)
     stage.select(("a", 9), ("b", 5))
-    stage.controllers.start(metrics_bind_address=f"127.0.0.1:{port}", report_scores=True, moves=True)
+    stage.controllers.start(metrics_bind_address=f"127.0.0.1:{port}", report_scores=True)
     stage.until_listed("a", "b")
     stage.submit("one")
     soon(lambda: stage.placed("one") != "")

@@ -37,8 +37,6 @@ class Filter:
     """Whether it reads the worker, which is asked for its queues and what jobs need beside them."""
     compares: Callable[[Workload], bool] = _never
     """Whether it compares the job with others: then each nomination may change its answer, and costs more."""
-    before_start: bool = False
-    """Whether it says only where a job may start: it says nothing against the cluster that runs it."""
 
     def __call__(self, job: Workload, cluster: Cluster) -> str | None:
         return self.refuse(job, cluster)
@@ -53,10 +51,10 @@ FILTERS: Final[dict[str, Filter]] = {
     "ClusterNames": Filter(cluster_names),
     "ClusterAffinity": Filter(cluster_affinity),
     "NodeLabels": Filter(node_labels),
-    "Taints": Filter(taints, before_start=True),
+    "Taints": Filter(taints),
     "AntiAffinity": Filter(anti_affinity, compares=keeps_apart),
     "Framework": Filter(framework, reads_queues=True),
-    "NameConflict": Filter(name_conflict, reads_queues=True, before_start=True),
+    "NameConflict": Filter(name_conflict, reads_queues=True),
     CAPACITY: Filter(capacity, reads_queues=True),
     QUARANTINE: Filter(quarantine),
 }

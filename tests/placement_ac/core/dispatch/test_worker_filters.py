@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_MOVABLE
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.inputs.job_facts import JobFacts, JobNeeds, job_needs
@@ -85,26 +84,16 @@ def test_of_several_owners_the_controller_is_the_job(controller: bool, name: str
     assert workload_with_job(raw).job_name == name
 
 
-MOVABLE = {"annotations": {ANNOTATION_MOVABLE: "true"}}
-
-
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         pytest.param({}, "train", id="waits"),
         pytest.param({"cluster": "p-a"}, "", id="runs"),
-        pytest.param({"cluster": "p-a"} | MOVABLE, "train", id="runs, and may be moved"),
-        pytest.param({"finished": True} | MOVABLE, "", id="is finished"),
+        pytest.param({"finished": True}, "", id="is finished"),
     ],
 )
 def test_the_name_is_kept_of_a_job_that(given: dict[str, Any], name: str) -> None:
     assert job(owner=TRAIN, **given).job_name == name
-
-
-def test_a_job_that_may_be_moved_needs_the_same_as_one_that_waits() -> None:
-    runs = job(owner=TRAIN, cluster="p-a", **MOVABLE)
-    assert job_needs([runs], moves=True) == job_needs([job(owner=TRAIN)])
-    assert job_needs([runs]) == JobNeeds(frozenset({JOB}))
 
 
 def test_kinds_are_looked_for_while_there_are_jobs_and_names_while_one_waits() -> None:

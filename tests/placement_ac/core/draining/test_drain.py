@@ -332,7 +332,7 @@ def test_immediate_sends_back_what_runs_there_while_it_is_listed() -> None:
     ]
 
 
-def evicted(name: str, seconds: float) -> Any:
+def evicted(name: str, seconds: float, why: str = "cluster a is leaving the Placement") -> Any:
     """A Workload that Kueue took back for our Retry, and that has quota again."""
     when = (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
     job = workload(name)
@@ -341,8 +341,7 @@ def evicted(name: str, seconds: float) -> Any:
             "type": "Evicted",
             "status": "False",
             "reason": "QuotaReserved",
-            "message": "Previously: Evicted due to AdmissionCheck in Retry state: "
-            '"check" (cluster a is leaving the Placement)',
+            "message": f'Previously: Evicted due to AdmissionCheck in Retry state: "check" ({why})',
             "lastTransitionTime": when,
         }
     )
@@ -383,8 +382,15 @@ def test_a_copy_that_was_left_is_healed_whatever_else_keeps_the_cluster() -> Non
     assert check_states(again) == {"job": "Retry"}
 
 
-def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more() -> None:
-    stuck = evicted("job", 200)
+@pytest.mark.parametrize(
+    "why",
+    [
+        pytest.param("cluster a is leaving the Placement", id="from a cluster that leaves"),
+        pytest.param("moved from cluster a because it drains; move 1 of 12", id="by an earlier version"),
+    ],
+)
+def test_one_that_was_sent_back_once_and_is_sent_nowhere_comes_back_once_more(why: str) -> None:
+    stuck = evicted("job", 200, why)
     entry = stuck["status"]["admissionChecks"][0]
     entry |= {"state": "Ready", "lastTransitionTime": "2026-08-01T11:59:30Z"}
     early = leaving(stuck, fleet=managed_clusters("b"))

@@ -1,5 +1,5 @@
 """
-The mode with moves: movable jobs, clusters that fail every job, and scores that the controller reports.
+The mode with scores: clusters that fail every job, and scores that the controller reports.
 
 broken: each job that starts on a cluster fails. smaller: half of its GPUs are away. outage: most clusters of
 a Placement are tainted at once. OCM selects the clusters
@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from placement_ac.core.api import constants, decode
-from placement_ac.core.api.constants import ANNOTATION_MOVABLE, PLACEMENT_SCORE, SCORES_NAME, Kind
+from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, Kind
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -49,8 +49,8 @@ MEMORY: Final = "memory"
 PLENTY: Final = FlavorQuota("default", 10**12, 0)
 
 
-class MovingFleet:
-    """The jobs and clusters of a world whose controller moves jobs and reports scores."""
+class ScoredFleet:
+    """The jobs and clusters of a world whose controller remembers failures and reports scores."""
 
     def __init__(self, world: "World") -> None:
         self._world, self._hub, self._kueue = world, world.hub, world.kueue
@@ -116,9 +116,6 @@ class MovingFleet:
     def requests(self, job: Job) -> dict[str, str]:
         return {GPU: str(job.gpus), MEMORY: str(job.number)}
 
-    def annotations(self, job: Job) -> dict[str, str]:
-        return {ANNOTATION_MOVABLE: "true"} if job.movable else {}
-
     def fails(self, job: Job, cluster: str) -> bool:
         """Whether a job that starts there now fails."""
         return job.fails or cluster in self.broken
@@ -131,14 +128,13 @@ class MovingFleet:
     def comes_last(self, job: Job, cluster: str) -> bool:
         """Whether a job may be sent elsewhere first (docs/rebalancing.md).
 
-        It failed there, for `--avoid-after-failure` after the first time, then twice as long; others keep
-        failing there; or it may be moved, and the maintenance of the cluster is announced.
+        It failed there, for `--avoid-after-failure` after the first time, then twice as long; or others keep
+        failing there.
         """
         failed = self._failed[job.number, cluster]
         wait = self._world.settings.avoid_after_failure * 2 ** max(len(failed) - 1, 0)
         avoids = bool(failed) and self._world.now - failed[-1] < min(wait, LONGEST_SECONDS)
-        would_leave = job.movable and self._world.sites[cluster].window is not None
-        return avoids or would_leave or self.is_doubtful(cluster)
+        return avoids or self.is_doubtful(cluster)
 
     def fail(self, job: Job, cluster: str, started: tuple[float, str]) -> None:
         """Let a job fail that runs there since then; its owner submits it again."""
