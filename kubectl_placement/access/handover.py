@@ -1,5 +1,5 @@
 """
-Hand a command over to kubectl (`exec`, `port-forward`) with the access that was found, or print it (`access`).
+Hand over to kubectl (`exec`, `port-forward`) with the access that was found, or print its line (`access`).
 
 The first two are protocols of their own (SPDY or WebSocket with channels, a raw terminal, listening sockets),
 which kubectl speaks with every server and proxy; a user of this command has it. It gets the caller's own

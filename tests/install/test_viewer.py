@@ -29,8 +29,6 @@ SECRETS = "list secrets in namespace kueue-system"
 COMMANDS = (
     "status p",
     "explain p",
-    "graph p",
-    "timeline p",
     "version",
     "doctor --workers",
     f"plan -f {SAMPLES}/placement-demo2-2.yaml",

@@ -71,7 +71,7 @@ def test_the_lease_alone_names_them(
     assert rows(run) == [("a", "listed", "a")], "they are the last ones known"
 
 
-@pytest.mark.parametrize("command", [["status"], ["explain", "check", "p"], ["graph"], ["timeline", "p"]])
+@pytest.mark.parametrize("command", [["status"], ["explain", "check", "p"]])
 def test_a_leader_that_names_no_settings_is_not_taken_for_one_with_the_defaults(
     admin: Driver, run: Run, command: list[str], tmp_path: Path
 ) -> None:

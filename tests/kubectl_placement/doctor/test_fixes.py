@@ -48,7 +48,6 @@ def test_the_embedded_hub_is_known(admin: Driver, run: Run) -> None:
     ("words", "expected"),
     [
         pytest.param(["status", "placement-demo"], "not found; did you mean placement-demo1?", id="status"),
-        pytest.param(["graph", "placement-demo"], "answers; did you mean placement-demo1?", id="graph"),
         pytest.param(
             ["explain", "check", "placement-demo"], "not found; did you mean placement-demo1?", id="a check"
         ),
