@@ -1,5 +1,5 @@
 """
-Rules that check the queues on each worker, and all that these need there: namespaces, flavors, Topologies.
+Rules that check the queues on each worker, and all that these need there: namespaces and flavors.
 
 Pure.
 """
@@ -24,10 +24,9 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     NAMESPACE,
     RESOURCE_FLAVOR,
-    TOPOLOGY,
 )
 from placement_ac.core.api.decode import active_of
-from placement_ac.core.api.fields import get_dict, get_str
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.text import joined
 from placement_ac.core.kubeconfig.dns import is_dns_name
 
@@ -89,7 +88,7 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
                 f"LocalQueue {wanted.label} uses ClusterQueue {name}, which does not exist",
                 worker.kubectl.apply(worker.manifest(CLUSTER_QUEUE, name, spec)),
             )
-    for name, queue, _ in worker.cluster_queues():
+    for name, queue in worker.cluster_queues():
         yield from _inactive(worker, name, queue)
         if closed := _closed_to_namespaces(worker, name, queue):
             yield closed
@@ -120,12 +119,8 @@ def _closed_to_namespaces(worker: InspectedWorker, name: str, queue: Object) -> 
 
 
 def _lacks(worker: InspectedWorker, queue: Object) -> bool:
-    """Whether a ClusterQueue is inactive for missing flavors or Topologies, which other rules report."""
-    if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
-        return False
-    flavors = flavors_of(queue)
-    topologies = {worker.topology_of(name) for name in flavors} - {""}
-    return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, topologies))
+    """Whether a ClusterQueue is inactive for missing flavors, which another rule reports."""
+    return worker.knows(RESOURCE_FLAVOR) and not all(map(worker.flavor, flavors_of(queue)))
 
 
 @worker_rule(
@@ -135,7 +130,7 @@ def _lacks(worker: InspectedWorker, queue: Object) -> bool:
     *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR),
 )
 def flavors(worker: InspectedWorker) -> Iterator[Finding]:
-    used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
+    used = {name: queue for queue, obj in worker.cluster_queues() for name in flavors_of(obj)}
     names = [name for name in used if is_dns_name(name)]
     for name in names:
         if worker.flavor(name) is None:
@@ -147,44 +142,4 @@ def flavors(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"ResourceFlavors {joined(names) or '(none needed)'}")
 
 
-@worker_rule(
-    "worker-topology",
-    "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
-    "exists",
-    APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY),
-)
-def topologies(worker: InspectedWorker) -> Iterator[Finding]:
-    delayed = [cluster_queue for cluster_queue in worker.cluster_queues() if cluster_queue[2].flavor]
-    for name, queue, wanted in delayed:
-        yield from _without_topology(worker, name, queue, wanted)
-    names = joined(name for name, _, _ in delayed)
-    yield ok(f"Topologies for {names}" if names else "no Topologies are needed")
-
-
-def _without_topology(
-    worker: InspectedWorker, name: str, queue: Object, wanted: ExpectedQueue
-) -> Iterator[Finding]:
-    known = [flavor for flavor in flavors_of(queue) if worker.flavor(flavor)]
-    with_topology = [flavor for flavor in known if worker.topology_of(flavor)]
-    left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
-    hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
-    if known and not with_topology:
-        present = get_dict(worker.flavor(known[0]), "spec")
-        fields = [key for key in ("nodeLabels", "topologyName") if key in hub and not present.get(key)]
-        yield fail(
-            f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            worker.kubectl.patch("resourceflavor", known[0], {field: hub[field] for field in fields}),
-        )
-    for flavor in with_topology:
-        topology = worker.topology_of(flavor)
-        if is_dns_name(topology) and not worker.has_topology(topology):
-            default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
-            on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
-            yield fail(
-                f"{left}, and ResourceFlavor {flavor} names Topology {topology}, which does not exist",
-                worker.kubectl.apply(worker.manifest(TOPOLOGY, topology, on_hub or default)),
-            )
-
-
-RULES: Final = (namespaces, queues, cluster_queues, flavors, topologies)
+RULES: Final = (namespaces, queues, cluster_queues, flavors)

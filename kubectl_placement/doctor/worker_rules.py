@@ -49,7 +49,7 @@ READS: Final = (
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list"]},
     {
         "apiGroups": ["kueue.x-k8s.io"],
-        "resources": ["clusterqueues", "localqueues", "resourceflavors", "topologies"],
+        "resources": ["clusterqueues", "localqueues", "resourceflavors"],
         "verbs": ["list"],
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},

@@ -115,31 +115,6 @@ CONTROLLERS: Final = (
         LOGS,
     ),
     Break(
-        "the controller's settings are gone",
-        without(("ConfigMap", "placement-ac-system", "placement-ac")),
-        "controller-settings",
-        WARN,
-        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
-        "ConfigMap placement-ac-system/placement-ac has no config.yaml, or cannot be read",
-        "kubectl get configmap -n placement-ac-system placement-ac -o yaml",
-    ),
-    Break(
-        "the settings that a Helm release of another name mounts are gone",
-        put(
-            CONTROLLER,
-            "spec",
-            "template",
-            "spec",
-            "volumes",
-            [{"name": "config", "configMap": {"name": "eu-placement-ac"}}],
-        ),
-        "controller-settings",
-        WARN,
-        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
-        "ConfigMap placement-ac-system/eu-placement-ac has no config.yaml, or cannot be read",
-        "kubectl get configmap -n placement-ac-system eu-placement-ac -o yaml",
-    ),
-    Break(
         "there are two controllers",
         second_controller,
         "one-controller",

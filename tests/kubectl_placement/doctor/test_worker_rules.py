@@ -22,12 +22,10 @@ from kubectl_placement.doctor.worker_rules import examine_workers
 from kubectl_placement.hub.dump import Dump, MissingRight, Object
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import CRD, RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
-    CLUSTER_QUEUE,
     LOCAL_QUEUE,
-    NAMESPACE,
     SECRET,
 )
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
@@ -333,26 +331,6 @@ def test_a_cluster_of_two_checks_is_visited_once_for_the_queues_of_both() -> Non
         ("cluster2", (eu, gpu)),
         ("cluster3", (gpu,)),
     ]
-
-
-def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> None:
-    queues = (ExpectedQueue("team", "a", "cq", flavor="tas"), ExpectedQueue("team", "b", "plain"))
-    local = [
-        {"metadata": {"namespace": "team", "name": name}, "spec": {"clusterQueue": "cq"}} for name in "ab"
-    ]
-    flavors = [{"name": "default"}]
-    active = {"conditions": [{"type": "Active", "status": "True"}]}
-    spec = {"namespaceSelector": {}, "resourceGroups": [{"flavors": flavors}]}
-    things = {
-        NAMESPACE: ({"metadata": {"name": "team"}},),
-        LOCAL_QUEUE: tuple(local),
-        CLUSTER_QUEUE: ({"metadata": {"name": "cq"}, "spec": spec, "status": active},),
-        RESOURCE_FLAVOR: ({"metadata": {"name": "default"}},),
-        TOPOLOGY: (),
-    }
-    for order in (queues, queues[::-1]):
-        visit = replace(HEALTHY, target=replace(TARGET, queues=order), objects=things)
-        assert [(check, level) for check, level, _ in findings_of(visit)] == [("worker-topology", Level.FAIL)]
 
 
 def test_where_secrets_may_not_be_read_no_worker_is_without_credentials() -> None:

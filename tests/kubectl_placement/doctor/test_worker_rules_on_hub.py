@@ -1,6 +1,5 @@
 """`doctor --workers`: each problem of a worker is reported alone, and its fix, pasted, repairs it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from tests.kubectl_placement.doctor.worker_pair import (
     KUEUE,
     QUEUE,
     SECRET,
-    TOPOLOGY,
     Object,
     Pair,
     needed,
@@ -81,23 +79,6 @@ def inactive(reason: str) -> Callable[[Pair], Any]:
     return lambda pair: pair.worker.ask("PATCH", f"{QUEUE}/status", status, "merge")
 
 
-def plain_flavor(labels: Object) -> Callable[[Pair], Any]:
-    """Return what makes a flavor without a Topology, alone in the queue, as an admin does: by kubectl."""
-    flavor = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ResourceFlavor",
-        "metadata": {"name": "plain"},
-        "spec": {"nodeLabels": labels, "tolerations": [TOLERATION]},
-    }
-
-    def change(pair: Pair) -> None:
-        pair.worker.try_("DELETE", f"{KUEUE}/resourceflavors/plain")
-        pair.paste(f"kubectl --context {CLUSTER} apply -f - <<'EOF'\n{json.dumps(flavor)}\nEOF")
-        queue_with("plain")(pair)
-
-    return change
-
-
 def namesake(*, quota: bool) -> Callable[[Pair], Any]:
     """Return what makes a job of the hub wait for the worker, where a Job of somebody else has its name."""
     job = hub_job("train", "team", "q")
@@ -120,14 +101,12 @@ CONFIG = f"{CORE}/namespaces/{NS}/configmaps/{kueue.CONFIG}"
 ONLY_JOBS = "kind: Configuration\nintegrations: {frameworks: [batch/job]}\n"
 JOB = "/apis/batch/v1/namespaces/team/jobs/train"
 SAME_NAME = "it is another one of the same name"
-TOLERATION = {"key": "spot", "operator": "Exists"}
 PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-cluster2"
     " --from-file=kubeconfig=cluster2.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
 )
 ADMITS = "ClusterQueue cluster-queue-tas admits"
 APPLY = "kubectl --context cluster2 apply -f - <<'EOF'\n"
-LEFT = "the hub's ClusterQueue cluster-queue-tas leaves topology requests to the worker"
 BREAKS = (
     Break(
         "the worker is away",
@@ -234,7 +213,7 @@ BREAKS = (
         "worker-reads",
         "WARN",
         f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
-        " clusterqueues, resourceflavors, topologies, customresourcedefinitions, the release of Kueue",
+        " clusterqueues, resourceflavors, customresourcedefinitions, the release of Kueue",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
     Break(
@@ -318,28 +297,6 @@ BREAKS = (
         "ClusterQueue cluster-queue-tas names ResourceFlavor spot, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor",
     ),
-    Break(
-        "the Topology is missing",
-        without(TOPOLOGY),
-        "worker-topology",
-        "FAIL",
-        f"{LEFT}, and ResourceFlavor default-flavor-tas names Topology topology-tas, which does not exist",
-        APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology",
-    ),
-    *(
-        Break(
-            f"no flavor names a Topology, and its labels are {labels}",
-            plain_flavor(labels),
-            "worker-topology",
-            "FAIL",
-            f"{LEFT}, and no ResourceFlavor of ClusterQueue cluster-queue-tas names a Topology",
-            'kubectl --context cluster2 patch resourceflavor plain --type=merge -p \'{"spec":{' + patch,
-        )
-        for labels, patch in (
-            ({}, '"nodeLabels":{"cloud.provider.com/node-group":"tas"},"topologyName":"topology-tas"}}\''),
-            ({"pool": "a"}, '"topologyName":"topology-tas"}}\''),
-        )
-    ),
 )
 
 
@@ -390,14 +347,6 @@ def test_the_hubs_own_job_that_kueue_has_not_recorded_yet_is_no_other(broken_pai
     levels = broken_pair.levels()
     without(JOB)(broken_pair)
     assert levels == ALL_OK
-
-
-def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
-    plain_flavor({"pool": "a"})(broken_pair)
-    [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
-    broken_pair.paste(wrong["fix"])
-    spec = broken_pair.worker.ask("GET", f"{KUEUE}/resourceflavors/plain")["spec"]
-    assert spec == {"nodeLabels": {"pool": "a"}, "tolerations": [TOLERATION], "topologyName": "topology-tas"}
 
 
 def test_every_rule_has_been_broken() -> None:
