@@ -58,11 +58,13 @@ def _unknown_use(setup: HubSetup) -> tuple[Finding, ...]:
 
 @hub_rule(
     "cluster-profile-gate",
-    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
+    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on; with it, "
+    "the CRD of ClusterProfiles exists",
     f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
 )
 def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
     used = profiles_in_use(setup)
+    yield from _without_crd(setup)
     if not used:
         yield from _unknown_use(setup)
         yield _NOT_USED
@@ -73,20 +75,11 @@ def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
         yield setup.kueue.gate_finding(CLUSTER_PROFILE_GATE, f", for {label}", f"Kueue cannot use {label}")
 
 
-@hub_rule(
-    "inventory-crd",
-    f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
-    f"kubectl apply -f {INVENTORY_CRD}",
-)
-def inventory_crd(setup: HubSetup) -> Iterator[Finding]:
+def _without_crd(setup: HubSetup) -> Iterator[Finding]:
     versions = setup.served_versions(CLUSTER_PROFILE)
-    if versions:
-        yield ok(f"{CLUSTER_PROFILE} are served")
-    elif unknown := setup.unknown_config():
-        yield from unknown
-    elif not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
-        yield ok(f"{CLUSTER_PROFILE} are not needed")
-    elif versions is None:
+    if versions or setup.unknown_config() or not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
+        return
+    if versions is None:
         yield from _unknown_profiles(setup)
     else:
         yield fail(
@@ -161,4 +154,4 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
     return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
 
 
-RULES: Final = (cluster_profile_gate, inventory_crd, access_providers)
+RULES: Final = (cluster_profile_gate, access_providers)

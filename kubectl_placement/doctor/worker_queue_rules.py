@@ -36,20 +36,16 @@ APPLY: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 _REASON: Final = re.compile(r"[A-Za-z]{1,64}")
 
 
-@worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", APPLY, NAMESPACE)
-def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = sorted({queue.namespace for queue in worker.target.queues})
-    if missing := [name for name in expected if not worker.has_namespace(name)]:
-        created = [commands.manifest(NAMESPACE, name) for name in missing]
-        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
-        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
-        yield fail(message, worker.kubectl.apply(*created, *queues))
-    yield ok(f"namespaces {joined(expected) or '(none needed)'}")
-
-
-@worker_rule("worker-queues", "the hub's LocalQueues exist and are not stopped", APPLY, LOCAL_QUEUE)
+@worker_rule(
+    "worker-queues",
+    "the hub's LocalQueues and their namespaces exist, and none is stopped",
+    APPLY,
+    LOCAL_QUEUE,
+)
 def queues(worker: InspectedWorker) -> Iterator[Finding]:
     expected = worker.target.queues
+    if worker.knows(NAMESPACE):
+        yield from _missing_namespaces(worker)
     reachable = (queue for queue in expected if worker.has_namespace(queue.namespace))
     if missing := [queue for queue in reachable if queue.key not in worker.objects[LOCAL_QUEUE]]:
         yield fail(
@@ -66,6 +62,15 @@ def queues(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"LocalQueues {joined(queue.label for queue in expected) or '(none needed)'}")
 
 
+def _missing_namespaces(worker: InspectedWorker) -> Iterator[Finding]:
+    expected = sorted({queue.namespace for queue in worker.target.queues})
+    if missing := [name for name in expected if not worker.has_namespace(name)]:
+        created = [commands.manifest(NAMESPACE, name) for name in missing]
+        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
+        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
+        yield fail(message, worker.kubectl.apply(*created, *queues))
+
+
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
     names = [name for _, name in worker.objects[CLUSTER_QUEUE]]
     spec = {"clusterQueue": names[0] if len(names) == 1 else wanted.cluster_queue}
@@ -74,7 +79,7 @@ def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
 
 @worker_rule(
     "worker-cluster-queues",
-    "their ClusterQueues exist, are active, and admit jobs of their namespaces",
+    "their ClusterQueues exist with their ResourceFlavors, are active, and admit jobs of their namespaces",
     APPLY,
     *(LOCAL_QUEUE, CLUSTER_QUEUE),
 )
@@ -92,6 +97,8 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
         yield from _inactive(worker, name, queue)
         if closed := _closed_to_namespaces(worker, name, queue):
             yield closed
+    if worker.knows(RESOURCE_FLAVOR):
+        yield from _missing_flavors(worker)
     yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
@@ -118,28 +125,20 @@ def _closed_to_namespaces(worker: InspectedWorker, name: str, queue: Object) -> 
     return selects_none(worker.kubectl, queue) or leaves_out(worker.kubectl, queue, known)
 
 
-def _lacks(worker: InspectedWorker, queue: Object) -> bool:
-    """Whether a ClusterQueue is inactive for missing flavors, which another rule reports."""
-    return worker.knows(RESOURCE_FLAVOR) and not all(map(worker.flavor, flavors_of(queue)))
-
-
-@worker_rule(
-    "worker-flavors",
-    "the ResourceFlavors that these name exist",
-    APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR),
-)
-def flavors(worker: InspectedWorker) -> Iterator[Finding]:
+def _missing_flavors(worker: InspectedWorker) -> Iterator[Finding]:
     used = {name: queue for queue, obj in worker.cluster_queues() for name in flavors_of(obj)}
-    names = [name for name in used if is_dns_name(name)]
-    for name in names:
+    for name in filter(is_dns_name, used):
         if worker.flavor(name) is None:
             created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
             yield fail(
                 f"ClusterQueue {used[name]} names ResourceFlavor {name}, which does not exist",
                 worker.kubectl.apply(created),
             )
-    yield ok(f"ResourceFlavors {joined(names) or '(none needed)'}")
 
 
-RULES: Final = (namespaces, queues, cluster_queues, flavors)
+def _lacks(worker: InspectedWorker, queue: Object) -> bool:
+    """Whether a ClusterQueue is inactive for missing flavors, which are reported."""
+    return worker.knows(RESOURCE_FLAVOR) and not all(map(worker.flavor, flavors_of(queue)))
+
+
+RULES: Final = (queues, cluster_queues)

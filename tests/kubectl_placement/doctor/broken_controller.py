@@ -196,7 +196,7 @@ CONTROLLERS: Final = (
                 "spec": {"rotation": {}},
             }
         ),
-        "kueue-addon-objects",
+        "kueue-addon",
         WARN,
         "ManagedServiceAccount cluster1/multikueue is the Go kueue-addon's: no controller renews its Secret",
         "placement-ac adopt",
@@ -207,7 +207,7 @@ CONTROLLERS: Final = (
         put(
             CHECK, "metadata", "finalizers", ["kueue-addon.open-cluster-management.io/admissioncheck-cleanup"]
         ),
-        "kueue-addon-objects",
+        "kueue-addon",
         WARN,
         "the Go kueue-addon's finalizer is on AdmissionCheck placement-demo1: no controller removes it",
         "placement-ac adopt",

@@ -62,7 +62,7 @@ PROFILES: Final = (
     Break(
         "the CRD of ClusterProfiles is missing",
         without(crd("clusterprofiles.multicluster.x-k8s.io")),
-        "inventory-crd",
+        "cluster-profile-gate",
         FAIL,
         "clusterprofiles.multicluster.x-k8s.io are not served, and the gate MultiKueueClusterProfile is on: "
         "Kueue's manager exits after 2 minutes",

@@ -15,7 +15,7 @@ INSTALLS = re.compile(
     r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
     re.MULTILINE,
 )
-ASKED_FOR = {"inventory-crd": "Kueue's gate needs it, and Kueue exits without it"}
+ASKED_FOR = {"cluster-profile-gate": "Kueue's gate needs it, and Kueue exits without it"}
 """Checks whose fix installs something, and who has asked for it."""
 
 

@@ -58,7 +58,7 @@ def test_unreadable_kinds_are_warnings_never_failures() -> None:
     assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.fix] == []
     output = {rule.check for rule in RULES} - {one.check for one in unknown}
     assert output == {
-        *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
+        *("kueue-crds", "ocm-crds"),  # by discovery
         *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
         "nominations",  # by default, Kueue nominates
     }

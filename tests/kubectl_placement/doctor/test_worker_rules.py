@@ -130,7 +130,7 @@ def test_kinds_that_a_worker_does_not_list_in_time_are_unknown_and_fail_no_rule(
     wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
     late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
     assert findings_of(replace(HEALTHY, target=wanted, objects=late)) == [
-        ("worker-reads", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
+        ("worker-access", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_right_to_read_integrations_is_missing_only_with_the_setting() -> None
     message = "unknown, because the account of Secret kueue-system/s may not read it: Kueue's configuration"
     looks = setup(settings=Settings(dispatcher=True, preconditions=("integrations",)))
     found = [one for one in examine_workers(looks, [visit]) if one.level is not Level.OK]
-    assert [(one.check, one.message) for one in found] == [("worker-reads", f"c1: {message}")]
+    assert [(one.check, one.message) for one in found] == [("worker-access", f"c1: {message}")]
     assert findings_of(visit) == []
 
 
@@ -199,14 +199,14 @@ MIGRATE = (
         pytest.param(queues_stored_in("v1beta2"), [], id="migrated"),
         pytest.param(
             queues_stored_in("v1beta1", "v1beta2"),
-            [("worker-stored-versions", Level.WARN, MIGRATE)],
+            [("stored-versions", Level.WARN, MIGRATE)],
             id="not migrated",
         ),
         pytest.param(
             FORBIDDEN,
             [
                 (
-                    "worker-reads",
+                    "worker-access",
                     Level.WARN,
                     f"c1: unknown, because the account of {FOUND.account} may not read it: {CRD.plural}",
                 )
@@ -221,8 +221,8 @@ def test_the_versions_in_which_a_worker_stores_objects(
     visit = replace(HEALTHY, objects={**HEALTHY.objects, QUEUES: answer})
     assert findings_of(visit) == findings
     checked = {one.check: one.fix for one in examine_workers(setup(), [visit])}
-    assert ("worker-stored-versions" in checked) is (answer is not FORBIDDEN)
-    if fix := checked.get("worker-stored-versions"):
+    assert ("stored-versions" in checked) is (answer is not FORBIDDEN)
+    if fix := checked.get("stored-versions"):
         [before, use, *_, patch, again] = fix.splitlines()
         assert (before, use) == (
             "before=$(kubectl config current-context) &&",
@@ -265,7 +265,7 @@ def test_objects_are_migrated_before_kueue_is_upgraded() -> None:
     older = replace(FOUND, kueue_version="v0.19.2")
     objects = {**HEALTHY.objects, QUEUES: queues_stored_in("v1beta1", "v1beta2")}
     found = findings_of(replace(HEALTHY, findings=older, objects=objects))
-    assert [check for check, _, _ in found] == ["worker-stored-versions", "worker-kueue"]
+    assert [check for check, _, _ in found] == ["stored-versions", "worker-kueue"]
 
 
 def test_an_account_that_may_not_open_preemption_gates_is_warned_of() -> None:
@@ -359,6 +359,5 @@ def test_where_the_hubs_queues_may_not_be_read_no_worker_has_the_right_ones() ->
             "worker-jobs",
             "worker-same-names",
             "worker-rights",
-            "worker-reads",
         )
     ]

@@ -147,7 +147,7 @@ BREAKS = (
     Break(
         "objects may be stored in a version of before",
         stored_in("v1beta1", "v1beta2"),
-        "worker-stored-versions",
+        "stored-versions",
         "WARN",
         "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
         " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
@@ -210,7 +210,7 @@ BREAKS = (
     Break(
         "it may not be looked at",
         lambda pair: pair.grant("reader", READS[0]),
-        "worker-reads",
+        "worker-access",
         "WARN",
         f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
         " clusterqueues, resourceflavors, customresourcedefinitions, the release of Kueue",
@@ -219,7 +219,7 @@ BREAKS = (
     Break(
         "a namespace is missing",
         without(f"{CORE}/namespaces/team"),
-        "worker-namespaces",
+        "worker-queues",
         "FAIL",
         "namespaces team are missing: their jobs cannot run there",
         APPLY + "apiVersion: v1\nkind: Namespace",
@@ -292,7 +292,7 @@ BREAKS = (
     Break(
         "a flavor is missing",
         queue_with("default-flavor-tas", "spot"),
-        "worker-flavors",
+        "worker-cluster-queues",
         "FAIL",
         "ClusterQueue cluster-queue-tas names ResourceFlavor spot, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor",
