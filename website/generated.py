@@ -310,7 +310,8 @@ def _from_here(link: re.Match[str]) -> str:
     return f"../{'reference.md' if link[0].startswith('#') else ''}{link[0]}" if link[0] else ""
 
 
-CHECKS: Final[tuple[DoctorRule[Any], ...]] = (*HUB_RULES, *WORKER_RULES)
+_ALL_CHECKS: Final[tuple[DoctorRule[Any], ...]] = (*HUB_RULES, *WORKER_RULES)
+CHECKS: Final = tuple({rule.check: rule for rule in _ALL_CHECKS}.values())
 """The checks of `doctor`, on the hub and on a worker."""
 
 

@@ -1,21 +1,15 @@
 """
-Create the pictures in docs/images: play Stories 3 and 5 on embedded hubs and draw them with placement-ac.
+Create the pictures of the graph in docs/images: play Story 3 on an embedded hub, and draw it.
 
-`make pictures`. It photographs the pages of `graph -o html` (Story 3) and `timeline -o html`, in light and
-dark. Their data are beside them: a dump of the hub while cluster3 drained (without credentials), and the
-recordings of the stories. It needs Chromium, and takes a minute: pauses between the steps give the timeline
-visible lengths.
+`make pictures`. The graph's data are beside it: a dump of the hub while cluster3 drained (without
+credentials). It needs Chromium.
 """
 
 import asyncio
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +17,12 @@ import click
 import yaml
 from playwright.sync_api import sync_playwright
 
+from kubectl_placement.cli.hub_options import STATUS_KINDS, HubSource, read_once
+from kubectl_placement.graph.mermaid import mermaid
+from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.kinds import QUEUE_KINDS
 from kubectl_placement.readers.hub_reader import read_kinds
+from kubectl_placement.status.check_status import check_statuses
 from placement_ac.core.api.constants import CLUSTER_PROFILE, SECRET
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
 from placement_ac.kube.client import Client, Object
@@ -34,54 +32,36 @@ from placement_lab.demo.runner import DemoStepResult, JobResult, Renderer, finis
 from placement_lab.demo.steps import Scenario, StoryStep
 from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import DEMO2
-from placement_lab.demo.story5 import DEMO5, STORY_5
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.manifests import FIELD_MANAGER
+from website.page_files import PageSource, graph_file
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
-DUMP, RECORD = IMAGES / "story3.yaml", IMAGES / "story3.jsonl"
-RECORD_5: Final = IMAGES / "story5.jsonl"
+DUMP: Final = IMAGES / "story3.yaml"
 KINDS: Final = tuple(kind for kind in (*WATCHED_KINDS, *QUEUE_KINDS) if kind not in (SECRET, CLUSTER_PROFILE))
 
 CHROMIUM: Final = "/usr/bin/chromium"
 SIZE: Final[Any] = {"width": 1280, "height": 800}
-PAUSE_SECONDS: Final = 3.0
 DRAINS: Final = 3
 """The step after which cluster2 has taken over, and cluster3 drains."""
 
 
-class Painter:
-    """Observes a story: records it from the step `begins` on, and dumps the hub after the step `dumps`."""
+class Dumper:
+    """Observes a story, and dumps the hub while cluster3 drains."""
 
-    def __init__(
-        self, kubeconfig: Path, check: str, record: Path, *, begins: int, dumps: int | None = None
-    ) -> None:
-        self._kubeconfig, self._check, self._record = kubeconfig, check, record
-        self._begins, self._dumps = begins, dumps
-        self._recorder: subprocess.Popen[bytes] | None = None
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
 
     def step_started(self, number: int, step: StoryStep) -> None:
-        if number == self._begins:
-            record = ("--record", str(self._record), "--kubeconfig", str(self._kubeconfig))
-            words = _words("timeline", self._check, *record)
-            self._recorder = subprocess.Popen(words)  # noqa: S603  # our own words
-            while not (self._record.exists() and self._record.stat().st_size):
-                time.sleep(0.05)
-            time.sleep(PAUSE_SECONDS / 2)
         click.echo(f"{number}. {step.title}")
 
     def step_finished(self, result: DemoStepResult) -> None:
-        if result.number == self._dumps:
+        if result.number == DRAINS:
             with ThreadPoolExecutor(1) as aside:  # the story runs its own event loop
                 aside.submit(asyncio.run, dump(self._kubeconfig)).result()
-        time.sleep(PAUSE_SECONDS)
 
     def demo_finished(self, _: Sequence[DemoStepResult], __: Sequence[JobResult] = ()) -> None:
-        if self._recorder is None:
-            return
-        self._recorder.send_signal(signal.SIGINT)
-        if self._recorder.wait():
-            sys.exit("the recording failed")
+        """Nothing is left to do."""
 
 
 async def dump(kubeconfig: Path) -> None:
@@ -98,21 +78,12 @@ def without_managed_fields(obj: Object) -> Object:
     return obj | {"metadata": metadata}
 
 
-def draw(folder: Path) -> None:
-    """Write the Mermaid diagram, and the pages into a folder."""
-    graph = ("graph", DEMO2, "--from-dump", str(DUMP))
-    run(*graph, "-o", "mermaid", "--output-file", str(IMAGES / "graph.mmd"))
-    run(*graph, "-o", "html", "--output-file", str(folder / "graph.html"))
-    for name, record in (("timeline", RECORD), ("timeline-5", RECORD_5)):
-        run("timeline", "-o", "html", "--output-file", str(folder / f"{name}.html"), "--from", str(record))
-
-
-def _words(*words: str) -> list[str]:
-    return [sys.executable, "-m", "placement_ac", *words]
-
-
-def run(*words: str) -> None:
-    subprocess.run(_words(*words), check=True)  # noqa: S603  # our own words
+def draw() -> str:
+    """Write the Mermaid diagram, and return the page with the graph."""
+    reading = read_once(HubSource(dump_files=(str(DUMP),)), STATUS_KINDS)
+    statuses = check_statuses(reading.view, (DEMO2,))
+    (IMAGES / "graph.mmd").write_text(mermaid(build_graph(statuses)), "utf-8")
+    return graph_file(statuses, reading.view.facts.clusters_max, PageSource("a dump", reading.view.now))
 
 
 def play(chosen: Scenario, observer: Callable[[Path], Renderer], **options: Any) -> None:
@@ -130,30 +101,22 @@ async def _show(stage: DemoEnvironment, chosen: Scenario, observer: Renderer) ->
             return finish(observer, [await run_scenario(chosen, client, stage, seen, observer)])
 
 
-def photograph(browser: Any, page_file: Path, selector: str) -> None:
-    """Photograph a part of a page, in light and dark."""
+def photograph(browser: Any, page_file: Path) -> None:
+    """Photograph the graph of a page, in light and dark."""
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme, viewport=SIZE, device_scale_factor=1.5)
         page.goto(page_file.as_uri())
-        page.locator(selector).screenshot(path=IMAGES / f"{page_file.stem}-{scheme}.png")
+        page.locator("#graph").screenshot(path=IMAGES / f"graph-{scheme}.png")
         page.close()
 
 
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
-    for record in (RECORD, RECORD_5):
-        record.unlink(missing_ok=True)
-    play(scenario(3), partial(Painter, check=DEMO2, record=RECORD, begins=1, dumps=DRAINS), jobs=True)
-    play(STORY_5, partial(Painter, check=DEMO5, record=RECORD_5, begins=2), reports=True)
-    photograph_all()
-
-
-def photograph_all() -> None:
+    play(scenario(3), Dumper, jobs=True)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        draw(Path(folder))
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for name, selector in (("graph", "#graph"), ("timeline", "#timeline"), ("timeline-5", "#timeline")):
-            photograph(browser, Path(folder) / f"{name}.html", selector)
+        page_file = Path(folder) / "graph.html"
+        page_file.write_text(draw(), "utf-8")
+        photograph(playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"]), page_file)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@ Create the pictures of `placement-ac ui` in docs/images: play Stories 3 and 5, a
 
 `make pictures`. Of Story 3, a page in light, one in dark and one on a narrow screen show the job on cluster3;
 another shows the flip: cluster2 has taken over, cluster3 drains, and the explanation of cluster3 is open. Of
-Story 5, the page shows how jobs have filled cluster1 and cluster2.
+Story 5, the page shows how jobs have filled cluster1 and cluster2. The last hour at the end of each is a
+picture of its own.
 """
 
 import sys
@@ -39,20 +40,32 @@ PAUSE_SECONDS: Final = 4.0
 
 
 class Shot(NamedTuple):
-    """A picture of the page; `explain`: the cluster whose explanation is open."""
+    """A picture of the page; `explain`: the cluster whose explanation is open; `part`: its selector."""
 
     name: str
     scheme: str = "light"
     size: Any = WIDE
     scale: float = 1.25
     explain: str = ""
+    part: str = ""
+
+
+def timeline_shots(name: str) -> tuple[Shot, ...]:
+    """Return the last hour at the end of a story, in light and dark."""
+    return tuple(
+        Shot(f"{name}-{scheme}", scheme, scale=1.5, part="#timeline") for scheme in ("light", "dark")
+    )
 
 
 OF_STORY_3: Final = {
     RUNS: (Shot("ui-light"), Shot("ui-dark", "dark"), Shot("ui-narrow", size=NARROW, scale=1.5)),
     DRAINS: (Shot("ui-flip", scale=1, explain="cluster3"),),
+    len(scenario(3).steps): timeline_shots("timeline"),
 }
-OF_STORY_5: Final = {FULL: (Shot("ui-5-light", size=UPPER), Shot("ui-5-dark", "dark", UPPER))}
+OF_STORY_5: Final = {
+    FULL: (Shot("ui-5-light", size=UPPER), Shot("ui-5-dark", "dark", UPPER)),
+    len(STORY_5.steps): timeline_shots("timeline-5"),
+}
 
 
 class Photographer:
@@ -96,7 +109,8 @@ class Photographer:
             page.get_by_role("button", name=shot.explain, exact=True).click()
             page.locator("#explain .step").first.wait_for()
         page.wait_for_timeout(2_500)  # nothing is marked as changed any more
-        page.screenshot(path=self._folder / f"{shot.name}.png", animations="disabled")
+        part = page.locator(shot.part) if shot.part else page
+        part.screenshot(path=self._folder / f"{shot.name}.png", animations="disabled")
         page.close()
 
 

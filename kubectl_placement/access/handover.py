@@ -1,9 +1,10 @@
 """
-Hand a command over to kubectl, with the access that was found: `exec` and `port-forward`.
+Hand over to kubectl (`exec`, `port-forward`) with the access that was found, or print its line (`access`).
 
-Both are protocols of their own (SPDY or WebSocket with channels, a raw terminal, listening sockets), which
-kubectl speaks with every server and proxy; a user of this command has it. It gets the caller's own context
-where there is one, else a kubeconfig in a folder of its own (0700; the file 0600), which is removed then.
+The first two are protocols of their own (SPDY or WebSocket with channels, a raw terminal, listening sockets),
+which kubectl speaks with every server and proxy; a user of this command has it. It gets the caller's own
+context where there is one, else a kubeconfig in a folder of its own (0700; the file 0600), which is removed
+then.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ async def run_kubectl(cluster: OpenCluster, namespace: str, words: Sequence[str]
     if kubectl is None:
         raise NoKubectl(f"install {KUBECTL}: `{words[0]}` hands over to it")
     with tempfile.TemporaryDirectory(prefix="placement-ac-") as folder:
-        flags = cluster.candidate.kubectl or ("--kubeconfig", _written(Path(folder), cluster))
+        flags = cluster.candidate.kubectl or ("--kubeconfig", str(_written(Path(folder), cluster)))
         process = await asyncio.create_subprocess_exec(kubectl, *flags, "--namespace", namespace, *words)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to kubectl, too
@@ -54,11 +55,26 @@ async def run_kubectl(cluster: OpenCluster, namespace: str, words: Sequence[str]
         return code if code >= 0 else 128 - code
 
 
-def _written(folder: Path, cluster: OpenCluster) -> str:
-    path = folder / "kubeconfig"
+def kubectl_words(cluster: OpenCluster, namespace: str) -> tuple[list[str], Path | None]:
+    """Return kubectl's name and flags for the cluster, and the kubeconfig that was written for them.
+
+    None is written where the caller has one. A written one stays, as `run_kubectl` writes it.
+    """
+    candidate, flags, written = cluster.candidate, cluster.candidate.kubectl, None
+    if candidate.temporary or not flags:
+        written = _written(Path(tempfile.mkdtemp(prefix="placement-ac-")), cluster)
+        flags = ("--kubeconfig", str(written), *flags[2:])
+    return [KUBECTL, *flags, "--namespace", namespace], written
+
+
+def _written(folder: Path, cluster: OpenCluster) -> Path:
+    candidate, path = cluster.candidate, folder / "kubeconfig"
     path.touch(0o600)
-    path.write_text(json.dumps(kubeconfig_of(cluster.candidate.login.access)), "utf-8")
-    return str(path)
+    if candidate.temporary:
+        path.write_bytes(Path(candidate.kubectl[1]).read_bytes())
+    else:
+        path.write_text(json.dumps(kubeconfig_of(candidate.login.access)), "utf-8")
+    return path
 
 
 def kubeconfig_of(access: ClusterAccess) -> dict[str, Any]:

@@ -94,6 +94,8 @@ class Candidate:
     login: Login
     kubectl: tuple[str, ...] = ()
     """The flags with which kubectl has the same access; (): none has, see `login.access`."""
+    temporary: bool = False
+    """Whether the kubeconfig of these flags, their second word, is removed with the search's stack."""
 
 
 AccessMethod = Callable[[Search], AsyncIterator[Candidate | Closed]]
@@ -232,7 +234,7 @@ async def _by_command(search: Search, entry: AccessEntry) -> Candidate | Closed:
     cluster = {"server": server} if server else None
     output = await plugin_output(plugin, cluster, search.show)
     if not _is_credential(output):
-        return _with_kubeconfig(search, _temporary(search.stack, output), method)
+        return replace(_with_kubeconfig(search, _temporary(search.stack, output), method), temporary=True)
     if not server:
         return Closed(
             FILE, "set server, and certificateAuthority", f"{method} gives credentials, and no address"

@@ -62,7 +62,7 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
     Exit code: 0 without a FAIL, 2 with one, 1 when the hub cannot be read.
     """
     if only_list:
-        rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES, *FLEET_RULES)
+        rules = _rules()
         listed = [{"check": rule.check, "looksAt": rule.looks_at, "fix": rule.fix} for rule in rules]
         lines = (Text(f"{rule.check}: {rule.looks_at}\n{prompt(rule.fix)}") for rule in rules)
         emit(form, listed, lambda _: lines)
@@ -79,6 +79,12 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
     if count[Level.FAIL]:
         click.get_current_context().exit(FAILED_EXIT)
+
+
+def _rules() -> list[DoctorRule[Any]]:
+    """Return each rule once: one of the hub may look at the workers, too."""
+    rules: tuple[DoctorRule[Any], ...] = (*RULES, *WORKER_RULES, *FLEET_RULES)
+    return [*{rule.check: rule for rule in reversed(rules)}.values()][::-1]
 
 
 def _entry(finding: Finding, cause: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ from typing import Final
 import click
 import yaml
 
-from kubectl_placement.cli.graph import output_file_option, write
 from kubectl_placement.cli.hub_options import (
     HubSource,
     installation_namespaces,
@@ -19,9 +18,10 @@ from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.hub.kinds import ALL_KINDS, CONTROLLER_KINDS, SETTINGS_KINDS
 from kubectl_placement.hub.redact import shared_objects
 from kubectl_placement.hub.requirements import missing_rights_text
-from placement_ac.cli.login_options import with_client
+from placement_ac.cli.login_options import FILE, with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import Kind
+from placement_ac.core.api.printable import visible
 from placement_ac.kube.client import Client
 
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -30,7 +30,7 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @click.command("dump", cls=ReadCommand, epilog="Example:  placement-ac dump --output-file hub.yaml")
 @live_hub_options
-@output_file_option
+@click.option("--output-file", type=FILE, help="Write to this file.  [default: stdout]")
 def command(where: HubSource, output_file: Path | None) -> None:
     """Write all objects that the other commands read, as YAML, for a support case.
 
@@ -41,7 +41,17 @@ def command(where: HubSource, output_file: Path | None) -> None:
     if problem := missing_rights_text(dump.missing):
         click.echo(f"missing rights: {problem}; the dump lacks these objects", err=True)
     lists = [_list_of(dump, kind, namespaces) for kind in ALL_KINDS if _is_written(dump, kind)]
-    write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
+    _write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
+
+
+def _write(text: str, file: Path | None) -> None:
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(visible(text), "utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{file}: {error.strerror}") from None
 
 
 async def _read(client: Client, where: HubSource) -> tuple[Dump, tuple[str, ...]]:

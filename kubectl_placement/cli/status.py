@@ -1,6 +1,6 @@
 """`placement-ac status`: each check with its Placement, its clusters, its queues and its jobs."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +22,8 @@ from kubectl_placement.cli.hub_options import (
 from kubectl_placement.cli.missing_kinds import exit_if_unreadable, report_missing, require_checks_known
 from kubectl_placement.cli.output import emit, safe_text, watch_printer
 from kubectl_placement.cli.status_tree import tree_of
+from kubectl_placement.graph.mermaid import mermaid
+from kubectl_placement.graph.model import build_graph
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.check_status import check_statuses
@@ -35,6 +37,10 @@ from placement_ac.core.api.text import did_you_mean
 from placement_ac.kube.client import Client
 
 KINDS: Final = (*STATUS_KINDS, EVENT, LEASE)
+MERMAID_EDGES: Final = 500
+"""GitHub's value of Mermaid's `maxEdges`."""
+MERMAID_LETTERS: Final = 50_000
+"""GitHub's value of Mermaid's `maxTextSize`."""
 _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
 
 
@@ -46,7 +52,7 @@ _SINGULAR: Final = f"{ADMISSION_CHECK.kind.lower()}.{ADMISSION_CHECK.group}"
     shell_complete=check_references,
 )
 @hub_options
-@output("wide", "json", "yaml", "name")
+@output("wide", "json", "yaml", "name", "mermaid")
 @click.option("-w", "--watch", is_flag=True, help="Print it again after each change, until Ctrl-C.")
 def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -> None:
     """Show checks with their Placements, clusters, queues and jobs.
@@ -55,8 +61,10 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     of each (listed, draining, selected, waiting, beyond, unusable) and its reason, its credentials, whether
     Kueue is connected to it, and how many Workloads run and wait there. The first line says which controller
     leads. Also the Workloads that the gate
-    holds and why, and how often the list changed in the last hour.
+    holds and why, and how often the list changed in the last hour. With -o mermaid: a graph for Markdown.
     """
+    if watch and form == "mermaid":
+        raise click.UsageError("use --watch without -o mermaid")
     if watch and where.dump_files:
         raise click.UsageError("use --watch without --from-dump: a dump never changes")
     if watch:
@@ -65,10 +73,20 @@ def command(where: HubSource, check: tuple[str, ...], form: Form, watch: bool) -
     found = read_once(where, KINDS)
     shown = _SelectedChecks(found.view, check)
     _report_unreadable(found)
-    if shown.statuses or not check:
+    if form == "mermaid":
+        click.echo(_mermaid(shown.statuses), nl=False)
+    elif shown.statuses or not check:
         emit(form, shown.document, shown.trees, lambda: shown.by_name)
     shown.report_not_found()
     exit_if_unreadable(found)
+
+
+def _mermaid(statuses: Sequence[CheckStatus]) -> str:
+    graph = build_graph(statuses)
+    text = mermaid(graph)
+    if len(graph.edges) > MERMAID_EDGES or len(text) > MERMAID_LETTERS:
+        click.echo("name some checks: GitHub does not draw graphs of this size", err=True)
+    return text
 
 
 def _report_unreadable(found: HubReading) -> None:

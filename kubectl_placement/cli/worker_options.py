@@ -29,7 +29,6 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     RESOURCE_FLAVOR,
     SECRET,
-    TOPOLOGY,
     WORKLOAD,
 )
 from placement_ac.core.api.fields import get_strs
@@ -41,7 +40,7 @@ from placement_ac.workers.connector import WorkerConnector
 from placement_ac.workers.copies import CopyReader
 from placement_ac.workers.exec_plugins import AccessProviders
 
-WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+WORKER_QUEUE_KINDS: Final = (LOCAL_QUEUE, RESOURCE_FLAVOR)
 """The hub's kinds that define, beside those that `doctor` reads, which queues a worker should have."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from itertools import count
 from typing import Final
 
+from kubectl_placement.doctor.cluster_sets import MISSING_SET
 from kubectl_placement.doctor.commands import HUB, manifest
 from kubectl_placement.doctor.deletion import unlist
 from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
@@ -139,7 +140,7 @@ def _causes_of_reason(check: Check, reason: str) -> tuple[Cause, ...]:
         case constants.BAD_PARAMETERS | constants.PLACEMENT_NOT_FOUND:
             return (Cause("check-parameters", label(check.meta.name)),)
         case constants.NO_CLUSTER_SELECTED:
-            return (Cause("cluster-set-bindings", about), Cause("cluster-sets"))
+            return (Cause("cluster-set-bindings", about), Cause("cluster-set-bindings", MISSING_SET))
         case constants.NO_CLUSTER_USABLE:
             return (Cause("credentials", about),)
         case constants.NAME_TAKEN:

@@ -1,5 +1,5 @@
 """
-Rules for ClusterProfiles as credentials of workers: the gate, the CRD, access providers and their plugins.
+Rules for ClusterProfiles as credentials of workers: the gate, the CRD, and access providers.
 
 Pure.
 """
@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kubectl_placement.doctor.commands import for_comment
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok
 from kubectl_placement.doctor.kueue import (
     ACCESS,
     CLUSTER_PROFILE_GATE,
     CONFIG_MAP_NAME,
     CREDENTIALS,
-    NO_DEPLOYMENT,
     HubKueue,
 )
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import CLUSTER_PROFILE, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.decode import cluster_profile
-from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str
-from placement_ac.core.api.kueue_gates import KUEUE_CONTAINER
+from placement_ac.core.api.fields import get_dict
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.rights import KueueRelease
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -34,9 +32,6 @@ INVENTORY_CRD: Final = (
 RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
-KUEUE_IMAGES: Final = "registry.k8s.io/kueue/"
-"""The registry of Kueue's releases, which contain no plugin; a custom image may contain one."""
-PLUGIN_IMAGE: Final = "quay.io/open-cluster-management/cp-creds:latest"
 _NOT_USED: Final = ok("no worker uses a ClusterProfile's credentials")
 
 
@@ -63,11 +58,13 @@ def _unknown_use(setup: HubSetup) -> tuple[Finding, ...]:
 
 @hub_rule(
     "cluster-profile-gate",
-    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on",
+    f"if a worker uses a ClusterProfile's credentials: Kueue's gate {CLUSTER_PROFILE_GATE} is on; with it, "
+    "the CRD of ClusterProfiles exists",
     f"kubectl edit configmap -n KUEUE {CONFIG_MAP_NAME}  # featureGates",
 )
 def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
     used = profiles_in_use(setup)
+    yield from _without_crd(setup)
     if not used:
         yield from _unknown_use(setup)
         yield _NOT_USED
@@ -78,20 +75,11 @@ def cluster_profile_gate(setup: HubSetup) -> Iterator[Finding]:
         yield setup.kueue.gate_finding(CLUSTER_PROFILE_GATE, f", for {label}", f"Kueue cannot use {label}")
 
 
-@hub_rule(
-    "inventory-crd",
-    f"with Kueue's gate {CLUSTER_PROFILE_GATE}: the CRD of ClusterProfiles exists",
-    f"kubectl apply -f {INVENTORY_CRD}",
-)
-def inventory_crd(setup: HubSetup) -> Iterator[Finding]:
+def _without_crd(setup: HubSetup) -> Iterator[Finding]:
     versions = setup.served_versions(CLUSTER_PROFILE)
-    if versions:
-        yield ok(f"{CLUSTER_PROFILE} are served")
-    elif unknown := setup.unknown_config():
-        yield from unknown
-    elif not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
-        yield ok(f"{CLUSTER_PROFILE} are not needed")
-    elif versions is None:
+    if versions or setup.unknown_config() or not setup.kueue.is_on(CLUSTER_PROFILE_GATE):
+        return
+    if versions is None:
         yield from _unknown_profiles(setup)
     else:
         yield fail(
@@ -131,41 +119,6 @@ def access_providers(setup: HubSetup) -> Iterator[Finding]:
     yield ok(f"{has}, for {joined(used)}") if used else _NOT_USED
 
 
-@hub_rule(
-    "access-provider-plugin",
-    "the plugin of each access provider is on a volume of Kueue's Pod",
-    "kubectl patch -n KUEUE deployment/NAME -p PATCH",
-    unknown=HubSetup.unknown_config,
-)
-def access_provider_plugin(setup: HubSetup) -> Iterator[Finding]:
-    kueue = setup.kueue
-    if not kueue.access_providers:
-        yield ok("Kueue has no access provider")
-    elif kueue.deployment is None:
-        yield NO_DEPLOYMENT
-    else:
-        yield from (_plugin_finding(kueue, provider) for provider in kueue.access_providers)
-
-
-def _plugin_finding(kueue: HubKueue, provider: Obj) -> Finding:
-    name, command = str(provider.get("name")), get_str(provider, "execConfig", "command")
-    label, image = f"plugin {command} of access provider {name}", str(kueue.manager.get("image"))
-    mounts, folder = _mounts(kueue.manager), command.rpartition("/")[0] or "/"
-    volumes = [name for path, name in mounts if path in (folder, command) or folder.startswith(f"{path}/")]
-    if volumes and "/" in command:
-        problem = _unusable_volume(kueue, volumes)
-    else:
-        mounted = joined(sorted(path for path, _ in mounts)) or "nothing"
-        missing = f"no volume is mounted at {folder} (mounted: {mounted})"
-        problem = missing if "/" in command else "it has no folder"
-        if not image.startswith(KUEUE_IMAGES):
-            return warn(f"{label}: {problem}; is it in the image {image}?", kueue.show_image)
-        problem = f"{problem}, and Kueue's image has no plugin"
-    if problem:
-        return fail(f"{label}: {problem}", _add_plugin(kueue, name, command))
-    return ok(f"plugin {command} comes with a volume of Deployment {kueue.name}")
-
-
 def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
     profile = get_dict(kueue.multikueue, "clusterProfile")
     if profile.get(ACCESS) and profile.get(CREDENTIALS):
@@ -201,49 +154,4 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
     return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
 
 
-def _unusable_volume(kueue: HubKueue, names: list[str]) -> str:
-    """Return why the volumes at the path of a command cannot contain it; "" if they can."""
-    volumes = {get_str(volume, "name"): volume for volume in get_list(kueue.pod, "volumes")}
-    filled = {
-        name
-        for init_container in get_list(kueue.pod, "initContainers")
-        for _, name in _mounts(init_container)
-    }
-    for name in names:
-        if name not in volumes:
-            return f"volume {name} is not defined"
-        if "emptyDir" in volumes[name] and name not in filled:
-            return f"volume {name} is empty: no init container mounts it"
-    return ""
-
-
-def _mounts(container: Obj) -> list[tuple[str, str]]:
-    """Return the mount paths of a container, each with its volume."""
-    mounts = get_list(container, "volumeMounts")
-    return [(get_str(mount, "mountPath").rstrip("/") or "/", get_str(mount, "name")) for mount in mounts]
-
-
-def _add_plugin(kueue: HubKueue, name: str, command: str) -> str:
-    """Return the command that adds OCM's plugin, as OCM documents it; for others, a hint for the editor."""
-    if name != OCM_PROVIDER:
-        where = f"deployment -n {kueue.namespace} {kueue.name}"
-        return f"kubectl edit {where}  # mount a volume with the plugin of {for_comment(name)}"
-    if "/" not in command:
-        return f"{kueue.open_config(f'command: {PLUGIN}')}\n{_add_plugin(kueue, name, PLUGIN)}"
-    mount = {"name": "plugins", "mountPath": command.rpartition("/")[0]}
-    plugin = {
-        "name": "cp-creds",
-        "image": PLUGIN_IMAGE,
-        "command": ["cp", "/cp-creds", command],
-        "volumeMounts": [mount],
-    }
-    return kueue.patch_pods(
-        {
-            "initContainers": [plugin],
-            "containers": [{"name": KUEUE_CONTAINER, "volumeMounts": [mount]}],
-            "volumes": [{"name": "plugins", "emptyDir": {}}],
-        }
-    )
-
-
-RULES: Final = (cluster_profile_gate, inventory_crd, access_providers, access_provider_plugin)
+RULES: Final = (cluster_profile_gate, access_providers)

@@ -15,11 +15,13 @@ GLOBAL: Final = "global"
 """OCM's own set of all clusters."""
 DEFAULT: Final = "default"
 """OCM's own set of the clusters that are in no other."""
+MISSING_SET: Final = "ManagedClusterSet"
+"""The subject of a finding about a set that does not exist: any Placement may select from it."""
 
 
 @hub_rule(
     "cluster-set-bindings",
-    "the cluster sets of each Placement that a check names are bound in its namespace",
+    "the cluster sets of each Placement that a check names are bound in its namespace, and exist",
     "clusteradm clusterset bind SET --namespace NAMESPACE",
     ADMISSION_CHECK,
     SET_BINDING,
@@ -28,30 +30,22 @@ def cluster_set_bindings(setup: HubSetup) -> Iterator[Finding]:
     placements = _placements(setup)
     for placement in placements:
         yield from _unbound(setup, placement)
+    yield from setup.unknown(CLUSTER_SET) or _missing_sets(setup, placements)
     labels = joined("/".join(key_of(placement)) for placement in placements)
     message = f"cluster sets are bound for {labels}{_not_bound(setup, placements)}"
     yield ok(message if labels else "no check of ours names a Placement")
 
 
-@hub_rule(
-    "cluster-sets",
-    "the bound cluster sets exist",
-    "clusteradm create clusterset SET",
-    ADMISSION_CHECK,
-    SET_BINDING,
-    CLUSTER_SET,
-)
-def cluster_sets(setup: HubSetup) -> Iterator[Finding]:
+def _missing_sets(setup: HubSetup, placements: list[Object]) -> Iterator[Finding]:
     used: set[str] = set()
-    for placement in _placements(setup):
+    for placement in placements:
         named = get_strs(placement, "spec", "clusterSets")
         used |= {name for name in _bound(setup, placement) if not named or name in named}
     for name in sorted(used - {name_of(cluster_set) for cluster_set in setup.dump.of(CLUSTER_SET)}):
         message = f"ManagedClusterSet {name} is bound, but does not exist"
         meant = did_you_mean(name, map(name_of, setup.dump.of(CLUSTER_SET)))
         create = HUB.apply(manifest(CLUSTER_SET, name))
-        yield fail(message + meant, "kubectl get managedclustersets" if meant else create)
-    yield ok(f"there is ManagedClusterSet {joined(sorted(used))}" if used else "none is needed")
+        yield fail(message + meant, "kubectl get managedclustersets" if meant else create, MISSING_SET)
 
 
 def _placements(setup: HubSetup) -> list[Object]:
@@ -119,4 +113,4 @@ def _bind(namespace: str, sets: list[str]) -> str:
     return HUB.apply(*bindings)
 
 
-RULES: Final = (cluster_set_bindings, cluster_sets)
+RULES: Final = (cluster_set_bindings,)

@@ -32,7 +32,7 @@ from placement_ac.core.selection.selection import maintenance_of
 
 _CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "MultiKueueClusterProfileFeatureDisabled": ("cluster-profile-gate",),
-    "BadClusterProfile": ("access-providers", "access-provider-plugin", "cluster-profile-gate"),
+    "BadClusterProfile": ("access-providers", "cluster-profile-gate"),
 }
 """Kueue's reason → the checks that find its cause."""
 

@@ -9,7 +9,6 @@ from kubectl_placement.doctor.rbac import missing_permissions, rules_of
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub import kinds
 from kubectl_placement.hub.controller_settings import (
-    config_map_name,
     deployments,
     has_our_label,
     installed_by_helm,
@@ -18,7 +17,6 @@ from kubectl_placement.hub.controller_state import ControllerState, controller_s
 from kubectl_placement.hub.dump import Object
 from placement_ac.core.api.constants import (
     CLUSTER_QUEUE,
-    CONFIG_MAP,
     DEPLOYMENT,
     KUEUE,
     LABEL_APP_NAME,
@@ -72,39 +70,6 @@ def controller(setup: HubSetup) -> Iterator[Finding]:
         yield fail(f"{message}: its jobs wait", _start(setup))
     else:
         yield warn(f"no controller runs ({_lost(setup, state)}), and no ClusterQueue needs it", _show(setup))
-
-
-@hub_rule(
-    "controller-settings",
-    "the controller's settings can be read",
-    "kubectl auth can-i list configmaps -n CONTROLLER",
-)
-def controller_settings(setup: HubSetup) -> Iterator[Finding]:
-    namespace = setup.controller.partition("/")[0]
-    if setup.given:
-        yield ok("the settings given on the command line")
-    elif setup.lease and not setup.settings_problem:
-        yield ok(f"the settings that Lease {setup.lease} names")
-    elif not setup.controller and setup.settings_problem:
-        yield warn(f"unknown, so the defaults are assumed: {setup.settings_problem}", FIND)
-    elif not setup.controller:
-        yield from setup.unknown(DEPLOYMENT, namespaces=[setup.controller_namespace])
-        yield ok("there is no Deployment of the controller: the defaults are assumed")
-    elif not setup.settings_problem:
-        yield ok(f"the settings of Deployment {setup.controller}")
-    else:
-        right = setup.missing_right(CONFIG_MAP, namespace)
-        read = f"kubectl get configmap -n {namespace} {_mounted_settings(setup)} -o yaml"
-        yield warn(
-            f"unknown, so the defaults are assumed: {setup.settings_problem}",
-            right.check_command if right else read,
-        )
-
-
-def _mounted_settings(setup: HubSetup) -> str:
-    """Return the name of the ConfigMap in the Deployment whose settings are in use."""
-    matches = (deployment for deployment in deployments(setup.dump) if _label(deployment) == setup.controller)
-    return next(map(config_map_name, matches), MANAGED_BY)
 
 
 @hub_rule(
@@ -242,4 +207,4 @@ def _words(deployment: Object) -> str:
     return f"-n {namespace} deployment/{name}"
 
 
-RULES: Final = (controller, controller_settings, one_controller, controller_rights)
+RULES: Final = (controller, one_controller, controller_rights)

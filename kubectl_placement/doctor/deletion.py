@@ -56,7 +56,7 @@ def _held(setup: HubSetup, check: Object) -> Finding:
         return warn(message, "\n".join(unlist(queue, name) for queue in queues), about)
     causes = (Cause("kueue-deployment"),) if FINALIZER_IN_USE in finalizers else ()
     if ADDON_FINALIZER in finalizers:
-        causes = (Cause("kueue-addon-objects"),)
+        causes = (Cause("kueue-addon"),)
     return warn(message, f"kubectl get admissioncheck {name} -o yaml", about, causes)
 
 

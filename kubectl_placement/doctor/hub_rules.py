@@ -15,7 +15,6 @@ from kubectl_placement.doctor import (
     connections,
     controller_rules,
     deletion,
-    dispatch_profiles,
     duplicate_clusters,
     external_frameworks,
     finished_jobs,
@@ -26,10 +25,8 @@ from kubectl_placement.doctor import (
     own_rights,
     own_worker,
     ownership,
-    placement_scores,
     score_reports,
     stored_versions,
-    waiting_grace,
     worker_setup,
 )
 from kubectl_placement.doctor.finding import Finding, ok
@@ -47,7 +44,6 @@ RULES: Final[tuple[HubRule, ...]] = (
     *cluster_profiles.RULES,
     *external_frameworks.RULES,
     *controller_rules.RULES,
-    *dispatch_profiles.RULES,
     *ownership.RULES,
     *cluster_sets.RULES,
     *deletion.RULES,
@@ -56,10 +52,8 @@ RULES: Final[tuple[HubRule, ...]] = (
     *own_worker.RULES,
     *worker_setup.RULES,
     *score_reports.RULES,
-    *placement_scores.RULES,
     *connections.RULES,
     *duplicate_clusters.RULES,
-    *waiting_grace.RULES,
     *finished_jobs.RULES,
 )
 _NEED_KUEUE: Final = frozenset(

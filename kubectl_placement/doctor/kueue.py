@@ -107,11 +107,6 @@ class HubKueue:
     def release(self) -> KueueRelease | None:
         return parse_release(self.version or release_of(self.deployment or {}))
 
-    @property
-    def account(self) -> str:
-        """Its ServiceAccount."""
-        return get_str(self.pod, "serviceAccountName") or self.name
-
     # -- its configuration
 
     @cached_property
@@ -292,10 +287,7 @@ class HubKueue:
         return self._patch_args([*without_flag(self._args, GATES_FLAG), f"{GATES_FLAG}={gates}"])
 
     def _patch_args(self, args: list[str]) -> str:
-        return self.patch_pods({"containers": [{"name": KUEUE_CONTAINER, "args": args}]})
-
-    def patch_pods(self, pods: Mapping[str, Any]) -> str:
-        """Return the command that merges `pods` into the Pods of its Deployment."""
+        pods = {"containers": [{"name": KUEUE_CONTAINER, "args": args}]}
         return patch_pods(f"-n {self.namespace} deployment/{self.name}", pods)
 
     @property

@@ -29,7 +29,7 @@ ADOPT_COMMAND: Final = "placement-ac adopt"
 
 @hub_rule(
     "kueue-addon",
-    "the Go kueue-addon does not run",
+    "the Go kueue-addon does not run, and its objects have been handed over",
     f"kubectl scale deployment -n NAMESPACE {ADDON_CONTROLLER} --replicas=0",
 )
 def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
@@ -44,17 +44,12 @@ def kueue_addon(setup: HubSetup) -> Iterator[Finding]:
                 "controller undoes the other's writes",
                 f"kubectl scale deployment -n {namespace} {name} --replicas=0",
             )
-    yield from setup.unknown(DEPLOYMENT)
-    yield ok("the Go kueue-addon does not run")
+    yield from _addon_objects(setup)
+    yield from setup.unknown(DEPLOYMENT, ADMISSION_CHECK)
+    yield ok("the Go kueue-addon does not run, and none of its objects are left to hand over")
 
 
-@hub_rule(
-    "kueue-addon-objects",
-    "the objects of the Go kueue-addon have been handed over",
-    ADOPT_COMMAND,
-    ADMISSION_CHECK,
-)
-def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
+def _addon_objects(setup: HubSetup) -> Iterator[Finding]:
     ours = {check.meta.name for check in setup.view.our_checks}
     checks = (check for check in setup.dump.of(ADMISSION_CHECK) if name_of(check) in ours)
     if names := joined(
@@ -66,7 +61,6 @@ def kueue_addon_objects(setup: HubSetup) -> Iterator[Finding]:
     if names := joined("/".join(key_of(account)) for account in accounts if not _is_adopted(account)):
         message = f"ManagedServiceAccount {names} is the Go kueue-addon's: no controller renews its Secret"
         yield warn(message, ADOPT_COMMAND)
-    yield ok("no objects of the Go kueue-addon are left to hand over")
 
 
 def _is_adopted(account: Object) -> bool:
@@ -100,4 +94,4 @@ def name_taken(setup: HubSetup) -> Iterator[Finding]:
     yield ok("no name of ours is taken")
 
 
-RULES: Final = (kueue_addon, kueue_addon_objects, name_taken)
+RULES: Final = (kueue_addon, name_taken)

@@ -191,7 +191,8 @@ class HubSetup:
         """Return a failure that depends on the controller's settings: a warning if they are unknown."""
         sources = (self.given, self.controller, self.lease, self.knows(DEPLOYMENT, self.controller_namespace))
         if self.settings_problem or not any(sources):
-            return warn(f"{message}, if the controller uses the defaults: see controller-settings", fix)
+            why = self.settings_problem or "no controller was found"
+            return warn(f"{message}, if the controller uses the defaults: {why}", fix)
         return fail(message, fix)
 
     @property

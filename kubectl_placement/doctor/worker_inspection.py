@@ -25,17 +25,16 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     NAMESPACE,
     RESOURCE_FLAVOR,
-    TOPOLOGY,
     Kind,
 )
-from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, get_str, get_value, key_of, name_of
+from placement_ac.core.api.fields import Key, Obj, get_dict, get_list, get_str, key_of, name_of
 from placement_ac.core.inputs.fitness import Unknown, WorkerFindings
 from placement_ac.core.inputs.rights import KueueRelease, parse_release
 from placement_ac.core.inputs.unknown_copies import UnknownCopies
 from placement_ac.core.kubeconfig.dns import is_dns_name
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
-INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY)
+INSPECTED_KINDS: Final = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR)
 """The kinds that are listed on a worker."""
 DEFINITION_KINDS: Final = tuple(CRD._replace(only=name) for name in KUEUE_CRDS)
 """Kueue's CRDs, each read by its name."""
@@ -68,8 +67,6 @@ class ExpectedQueue:
     name: str
     cluster_queue: str
     """The hub's."""
-    flavor: str = ""
-    """The ResourceFlavor of that ClusterQueue that names a Topology, which the worker then assigns."""
 
     @property
     def key(self) -> Key:
@@ -119,9 +116,7 @@ def worker_targets(setup: HubSetup) -> tuple[WorkerTarget, ...]:
     queues: dict[str, dict[tuple[str, str], ExpectedQueue]] = {}
     waiting, jobs = waiting_jobs(setup.dump), dict[str, dict[WaitingJob, None]]()
     for check_status in check_statuses(setup.view):
-        wanted = {
-            expected_queue.key: expected_queue for expected_queue in _expected_queues(setup, check_status)
-        }
+        wanted = {expected_queue.key: expected_queue for expected_queue in _expected_queues(check_status)}
         for row in check_status.clusters:
             if not isinstance(credentials.get(row.name), CredentialSource):
                 credentials[row.name] = _credential(row, known=setup.view.credentials_known)
@@ -142,14 +137,11 @@ def _credential(row: ClusterRow, *, known: bool) -> CredentialSource | Unusable 
     return Unusable(credential.problem or row.why or "none are known") if known else None
 
 
-def _expected_queues(setup: HubSetup, check_status: CheckStatus) -> Iterator[ExpectedQueue]:
+def _expected_queues(check_status: CheckStatus) -> Iterator[ExpectedQueue]:
     for queue in check_status.queues:
-        flavors = flavors_of(setup.dump.find(CLUSTER_QUEUE, queue.name))
-        pairs = ((name, setup.dump.find(RESOURCE_FLAVOR, name)) for name in flavors)
-        flavor = next((name for name, raw in pairs if get_value(raw, "spec", "topologyName")), "")
         for label in queue.local_queues or ():
             namespace, _, name = label.partition("/")
-            yield ExpectedQueue(namespace, name, queue.name, flavor)
+            yield ExpectedQueue(namespace, name, queue.name)
 
 
 def flavors_of(cluster_queue: Object | None) -> tuple[str, ...]:
@@ -246,24 +238,24 @@ class InspectedWorker:
 
     @cached_property
     def in_use(self) -> Mapping[str, ExpectedQueue]:
-        """ClusterQueue of the worker → a LocalQueue that uses it, if possible one with a flavor."""
+        """ClusterQueue of the worker → a LocalQueue that uses it."""
         table: dict[str, ExpectedQueue] = {}
         for wanted in self.target.queues:
             name = self.cluster_queue_of(wanted)
-            if is_dns_name(name) and (name not in table or (wanted.flavor and not table[name].flavor)):
-                table[name] = wanted
+            if is_dns_name(name):
+                table.setdefault(name, wanted)
         return table
 
     def cluster_queue_of(self, wanted: ExpectedQueue) -> str:
         """Return the ClusterQueue that the worker's LocalQueue names."""
         return get_str(self.objects[LOCAL_QUEUE].get(wanted.key), "spec", "clusterQueue")
 
-    def cluster_queues(self) -> Iterator[tuple[str, Object, ExpectedQueue]]:
+    def cluster_queues(self) -> Iterator[tuple[str, Object]]:
         """Yield the ClusterQueues in use that exist."""
         existing = self.objects[CLUSTER_QUEUE]
-        for name, wanted in self.in_use.items():
+        for name in self.in_use:
             if queue := existing.get(("", name)):
-                yield name, queue, wanted
+                yield name, queue
 
     def has_namespace(self, name: str) -> bool:
         """Whether it has a namespace; also if that is unknown."""
@@ -271,13 +263,6 @@ class InspectedWorker:
 
     def flavor(self, name: str) -> Object | None:
         return self.objects[RESOURCE_FLAVOR].get(("", name))
-
-    def topology_of(self, flavor: str) -> str:
-        """Return the Topology that a ResourceFlavor names."""
-        return get_str(self.flavor(flavor), "spec", "topologyName")
-
-    def has_topology(self, name: str) -> bool:
-        return ("", name) in self.objects[TOPOLOGY]
 
 
 Evaluate = Callable[[InspectedWorker], Iterator[Finding]]

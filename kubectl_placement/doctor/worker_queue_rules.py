@@ -1,5 +1,5 @@
 """
-Rules that check the queues on each worker, and all that these need there: namespaces, flavors, Topologies.
+Rules that check the queues on each worker, and all that these need there: namespaces and flavors.
 
 Pure.
 """
@@ -24,10 +24,9 @@ from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
     NAMESPACE,
     RESOURCE_FLAVOR,
-    TOPOLOGY,
 )
 from placement_ac.core.api.decode import active_of
-from placement_ac.core.api.fields import get_dict, get_str
+from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.text import joined
 from placement_ac.core.kubeconfig.dns import is_dns_name
 
@@ -37,20 +36,16 @@ APPLY: Final = "kubectl --context CLUSTER apply -f - <<'EOF' …"
 _REASON: Final = re.compile(r"[A-Za-z]{1,64}")
 
 
-@worker_rule("worker-namespaces", "the namespaces of the hub's LocalQueues exist", APPLY, NAMESPACE)
-def namespaces(worker: InspectedWorker) -> Iterator[Finding]:
-    expected = sorted({queue.namespace for queue in worker.target.queues})
-    if missing := [name for name in expected if not worker.has_namespace(name)]:
-        created = [commands.manifest(NAMESPACE, name) for name in missing]
-        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
-        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
-        yield fail(message, worker.kubectl.apply(*created, *queues))
-    yield ok(f"namespaces {joined(expected) or '(none needed)'}")
-
-
-@worker_rule("worker-queues", "the hub's LocalQueues exist and are not stopped", APPLY, LOCAL_QUEUE)
+@worker_rule(
+    "worker-queues",
+    "the hub's LocalQueues and their namespaces exist, and none is stopped",
+    APPLY,
+    LOCAL_QUEUE,
+)
 def queues(worker: InspectedWorker) -> Iterator[Finding]:
     expected = worker.target.queues
+    if worker.knows(NAMESPACE):
+        yield from _missing_namespaces(worker)
     reachable = (queue for queue in expected if worker.has_namespace(queue.namespace))
     if missing := [queue for queue in reachable if queue.key not in worker.objects[LOCAL_QUEUE]]:
         yield fail(
@@ -67,6 +62,15 @@ def queues(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"LocalQueues {joined(queue.label for queue in expected) or '(none needed)'}")
 
 
+def _missing_namespaces(worker: InspectedWorker) -> Iterator[Finding]:
+    expected = sorted({queue.namespace for queue in worker.target.queues})
+    if missing := [name for name in expected if not worker.has_namespace(name)]:
+        created = [commands.manifest(NAMESPACE, name) for name in missing]
+        queues = [_local_queue(worker, queue) for queue in worker.target.queues if queue.namespace in missing]
+        message = f"namespaces {joined(missing)} are missing: their jobs cannot run there"
+        yield fail(message, worker.kubectl.apply(*created, *queues))
+
+
 def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
     names = [name for _, name in worker.objects[CLUSTER_QUEUE]]
     spec = {"clusterQueue": names[0] if len(names) == 1 else wanted.cluster_queue}
@@ -75,7 +79,7 @@ def _local_queue(worker: InspectedWorker, wanted: ExpectedQueue) -> Object:
 
 @worker_rule(
     "worker-cluster-queues",
-    "their ClusterQueues exist, are active, and admit jobs of their namespaces",
+    "their ClusterQueues exist with their ResourceFlavors, are active, and admit jobs of their namespaces",
     APPLY,
     *(LOCAL_QUEUE, CLUSTER_QUEUE),
 )
@@ -89,10 +93,12 @@ def cluster_queues(worker: InspectedWorker) -> Iterator[Finding]:
                 f"LocalQueue {wanted.label} uses ClusterQueue {name}, which does not exist",
                 worker.kubectl.apply(worker.manifest(CLUSTER_QUEUE, name, spec)),
             )
-    for name, queue, _ in worker.cluster_queues():
+    for name, queue in worker.cluster_queues():
         yield from _inactive(worker, name, queue)
         if closed := _closed_to_namespaces(worker, name, queue):
             yield closed
+    if worker.knows(RESOURCE_FLAVOR):
+        yield from _missing_flavors(worker)
     yield ok(f"ClusterQueues {joined(worker.in_use) or '(none needed)'} are active")
 
 
@@ -119,72 +125,20 @@ def _closed_to_namespaces(worker: InspectedWorker, name: str, queue: Object) -> 
     return selects_none(worker.kubectl, queue) or leaves_out(worker.kubectl, queue, known)
 
 
-def _lacks(worker: InspectedWorker, queue: Object) -> bool:
-    """Whether a ClusterQueue is inactive for missing flavors or Topologies, which other rules report."""
-    if not worker.knows(RESOURCE_FLAVOR, TOPOLOGY):
-        return False
-    flavors = flavors_of(queue)
-    topologies = {worker.topology_of(name) for name in flavors} - {""}
-    return not all(map(worker.flavor, flavors)) or not all(map(worker.has_topology, topologies))
-
-
-@worker_rule(
-    "worker-flavors",
-    "the ResourceFlavors that these name exist",
-    APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR),
-)
-def flavors(worker: InspectedWorker) -> Iterator[Finding]:
-    used = {name: queue for queue, obj, _ in worker.cluster_queues() for name in flavors_of(obj)}
-    names = [name for name in used if is_dns_name(name)]
-    for name in names:
+def _missing_flavors(worker: InspectedWorker) -> Iterator[Finding]:
+    used = {name: queue for queue, obj in worker.cluster_queues() for name in flavors_of(obj)}
+    for name in filter(is_dns_name, used):
         if worker.flavor(name) is None:
             created = worker.manifest(RESOURCE_FLAVOR, name, worker.hub_spec(RESOURCE_FLAVOR, name))
             yield fail(
                 f"ClusterQueue {used[name]} names ResourceFlavor {name}, which does not exist",
                 worker.kubectl.apply(created),
             )
-    yield ok(f"ResourceFlavors {joined(names) or '(none needed)'}")
 
 
-@worker_rule(
-    "worker-topology",
-    "if the hub's queue leaves topology requests to the worker, a ResourceFlavor names a Topology that "
-    "exists",
-    APPLY,
-    *(LOCAL_QUEUE, CLUSTER_QUEUE, RESOURCE_FLAVOR, TOPOLOGY),
-)
-def topologies(worker: InspectedWorker) -> Iterator[Finding]:
-    delayed = [cluster_queue for cluster_queue in worker.cluster_queues() if cluster_queue[2].flavor]
-    for name, queue, wanted in delayed:
-        yield from _without_topology(worker, name, queue, wanted)
-    names = joined(name for name, _, _ in delayed)
-    yield ok(f"Topologies for {names}" if names else "no Topologies are needed")
+def _lacks(worker: InspectedWorker, queue: Object) -> bool:
+    """Whether a ClusterQueue is inactive for missing flavors, which are reported."""
+    return worker.knows(RESOURCE_FLAVOR) and not all(map(worker.flavor, flavors_of(queue)))
 
 
-def _without_topology(
-    worker: InspectedWorker, name: str, queue: Object, wanted: ExpectedQueue
-) -> Iterator[Finding]:
-    known = [flavor for flavor in flavors_of(queue) if worker.flavor(flavor)]
-    with_topology = [flavor for flavor in known if worker.topology_of(flavor)]
-    left = f"the hub's ClusterQueue {wanted.cluster_queue} leaves topology requests to the worker"
-    hub = worker.hub_spec(RESOURCE_FLAVOR, wanted.flavor)
-    if known and not with_topology:
-        present = get_dict(worker.flavor(known[0]), "spec")
-        fields = [key for key in ("nodeLabels", "topologyName") if key in hub and not present.get(key)]
-        yield fail(
-            f"{left}, and no ResourceFlavor of ClusterQueue {name} names a Topology",
-            worker.kubectl.patch("resourceflavor", known[0], {field: hub[field] for field in fields}),
-        )
-    for flavor in with_topology:
-        topology = worker.topology_of(flavor)
-        if is_dns_name(topology) and not worker.has_topology(topology):
-            default = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
-            on_hub = worker.hub_spec(TOPOLOGY, str(hub.get("topologyName")))
-            yield fail(
-                f"{left}, and ResourceFlavor {flavor} names Topology {topology}, which does not exist",
-                worker.kubectl.apply(worker.manifest(TOPOLOGY, topology, on_hub or default)),
-            )
-
-
-RULES: Final = (namespaces, queues, cluster_queues, flavors, topologies)
+RULES: Final = (queues, cluster_queues)

@@ -49,7 +49,7 @@ READS: Final = (
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list"]},
     {
         "apiGroups": ["kueue.x-k8s.io"],
-        "resources": ["clusterqueues", "localqueues", "resourceflavors", "topologies"],
+        "resources": ["clusterqueues", "localqueues", "resourceflavors"],
         "verbs": ["list"],
     },
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]},
@@ -67,6 +67,7 @@ READS: Final = (
 def _access(worker: InspectedWorker) -> Iterator[Finding]:
     inspection, source, namespace = worker.inspection, worker.source, worker.setup.kueue_namespace
     if inspection.access_problem is None:
+        yield from _unread(worker)
         yield ok(f"it answers, with the credentials of {source.kind} {namespace}/{source.name}")
     elif inspection.access_problem is AccessProblem.NO_RIGHT:
         kind = CLUSTER_PROFILE if source.kind == CLUSTER_PROFILE.kind else SECRET
@@ -87,9 +88,27 @@ def _access(worker: InspectedWorker) -> Iterator[Finding]:
         yield fail(inspection.problem, _renew_credentials(worker))
 
 
+def _unread(worker: InspectedWorker) -> Iterator[Finding]:
+    answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
+    if isinstance(worker.findings.kueue_version, fitness.Unknown):
+        answers["the release of Kueue"] = worker.findings.kueue_version
+    config = worker.inspection.kueue_config
+    if isinstance(config, fitness.Unknown) and integrations_namespace(worker.setup.settings):
+        answers["Kueue's configuration"] = config
+    if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
+        yield warn(
+            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
+            worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
+        )
+    others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
+    others += fitness.unknowns(replace(worker.findings, kueue_version=""))
+    for why in dict.fromkeys(others):
+        yield warn(f"unknown: {why}", _run_again(worker))
+
+
 access: Final = DoctorRule(
     "worker-access",
-    "the worker answers, with the credentials that Kueue uses",
+    "the worker answers, with the credentials that Kueue uses, which may read what doctor looks at",
     "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=CLUSTER.kubeconfig",
     _access,
 )
@@ -137,7 +156,7 @@ def kueue(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok(f"Kueue {label} runs, with Workloads {worker.setup.worker_requirements.version}")
 
 
-@worker_rule("worker-stored-versions", LOOKS_AT, FIX.replace("kubectl", "kubectl --context CLUSTER"))
+@worker_rule("stored-versions", LOOKS_AT, FIX.replace("kubectl", "kubectl --context CLUSTER"))
 def stored_versions(worker: InspectedWorker) -> Iterator[Finding]:
     if worker.definitions and not worker.unknown.keys() & DEFINITION_KINDS:
         upgrade = worker.kubectl.install_kueue(commands.KUEUE_TO_UPGRADE_FROM)
@@ -208,29 +227,9 @@ def rights(worker: InspectedWorker) -> Iterator[Finding]:
     yield ok("the account has the rights that MultiKueue needs")
 
 
-@worker_rule("worker-reads", "the account may read the objects of the checks below", APPLY)
-def reads(worker: InspectedWorker) -> Iterator[Finding]:
-    answers = {kind.plural: answer for kind, answer in worker.unknown.items()}
-    if isinstance(worker.findings.kueue_version, fitness.Unknown):
-        answers["the release of Kueue"] = worker.findings.kueue_version
-    config = worker.inspection.kueue_config
-    if isinstance(config, fitness.Unknown) and integrations_namespace(worker.setup.settings):
-        answers["Kueue's configuration"] = config
-    if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
-        yield warn(
-            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
-            worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
-        )
-    others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
-    others += fitness.unknowns(replace(worker.findings, kueue_version=""))
-    for why in dict.fromkeys(others):
-        yield warn(f"unknown: {why}", _run_again(worker))
-    yield ok("everything could be read")
-
-
 RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
     # Objects are migrated before Kueue is upgraded.
-    *(access, stored_versions, kueue, jobs, integrations, same_names, origin, rights, reads),
+    *(access, stored_versions, kueue, jobs, integrations, same_names, origin, rights),
     *QUEUE_RULES,
 )
 

@@ -1,1 +1,1 @@
-"""`placement-ac graph`: nodes and edges, their layout, and how they are drawn."""
+"""The graph of checks: nodes and edges, and Mermaid."""

@@ -40,7 +40,7 @@ INK: Final = "#1f2328"
 SAFE: Final = frozenset(" -.,:/=+'()·…—")
 """Characters that need no escape in a label, beside letters and digits."""
 LABEL_MAX: Final = 80
-"""Characters of a line in a box; `-o html` has the full text."""
+"""Characters of a line in a box."""
 
 
 def mermaid(graph: Graph) -> str:

@@ -18,7 +18,6 @@ from placement_ac.core.api.constants import (
     PERMISSION,
     RESOURCE_FLAVOR,
     SET_BINDING,
-    TOPOLOGY,
     Kind,
 )
 from placement_ac.core.inputs.kinds import WATCHED_KINDS
@@ -48,7 +47,6 @@ ALL_KINDS: Final = (
     MANIFEST_WORK,
     *CONTROLLER_KINDS,
     RESOURCE_FLAVOR,
-    TOPOLOGY,
     ADDON,
     CRD,
     NAMESPACE,

@@ -1,9 +1,4 @@
-"""
-Query Prometheus: how many clusters of a check were listed or drained, and how many GPUs clusters used.
-
-The metrics of a check's clusters have no names, which would be a series for each cluster of each check: so
-only counts are available.
-"""
+"""Query Prometheus: how many GPUs clusters used."""
 
 import json
 import re
@@ -18,21 +13,11 @@ from kubectl_placement.timeline.model import Point
 from placement_ac.core.api.errors import Refused, Unavailable
 from placement_ac.core.api.fields import get_str
 from placement_ac.observability.logs import redacted
-from placement_ac.observability.metric_definitions import CLUSTER_QUOTA, CLUSTERS
+from placement_ac.observability.metric_definitions import CLUSTER_QUOTA
 
-STATES: Final = ("listed", "draining", "selected", "unusable")
 POINTS: Final = 240
 """Values per series (Prometheus: at most 11,000)."""
 TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
-
-
-async def cluster_counts(
-    url: str, check: str, begin: datetime, end: datetime
-) -> dict[str, tuple[Point, ...]]:
-    """Return state → number of clusters of the check over time. Raises ApiError."""
-    query = f"max by (state) ({CLUSTERS.name}{{check={json.dumps(check, ensure_ascii=False)}}})"
-    points = await _ranges(url, query, "state", begin, end)
-    return {state: points[state] for state in dict.fromkeys((*STATES, *points)) if state in points}
 
 
 async def used_gpus(

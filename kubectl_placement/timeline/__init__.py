@@ -1,1 +1,1 @@
-"""`placement-ac timeline`: when each cluster was on Kueue's list, and its score."""
+"""The timeline of a check: when each cluster was on Kueue's list, and its score."""

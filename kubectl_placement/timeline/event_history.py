@@ -15,7 +15,7 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.timeline.model import Lane, ListState, Point, Span, Timeline, sort_lanes
-from kubectl_placement.timeline.recording import RecordedState
+from kubectl_placement.timeline.state import RecordedState
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_ADDED,

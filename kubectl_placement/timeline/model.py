@@ -4,13 +4,13 @@ When each cluster was on Kueue's list, and its scores: plain data.
 Pure. A span says whether its ends are known. Scores that are known only at some times are points, not a line.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, TypeVar
 
-from kubectl_placement.timeline.recording import RecordedState
+from kubectl_placement.timeline.state import RecordedState
 
 T = TypeVar("T")
 ListState = Literal["listed", "draining"]
@@ -50,13 +50,12 @@ class WorkloadRun:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The history of one cluster; or, with a `measure`, of a number of clusters."""
+    """The history of one cluster."""
 
     name: str
     spans: tuple[Span, ...] = ()
     scores: tuple[Point, ...] = ()
     runs: tuple[WorkloadRun, ...] = ()
-    measure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,11 @@ class Timeline:
 
 
 def sort_lanes(lanes: Iterable[Lane]) -> tuple[Lane, ...]:
-    """Return the lanes: counts first, then clusters by when they were listed, then the others."""
+    """Return the lanes: clusters by when they were listed, then the others."""
 
-    def place(lane: Lane) -> tuple[bool, bool, float, str]:
+    def place(lane: Lane) -> tuple[bool, float, str]:
         first = lane.spans[0].begin.timestamp() if lane.spans else 0.0
-        return not lane.measure, not lane.spans and not lane.measure, first, lane.name
+        return not lane.spans, first, lane.name
 
     return tuple(sorted(lanes, key=place))
 
@@ -107,9 +106,6 @@ def _clip_lane(lane: Lane, since: datetime, exact: bool) -> Lane:
     )
 
 
-# -- from a recording
-
-
 def timeline_of_states(check: str, states: Sequence[RecordedState]) -> Timeline:
     """Return the timeline of these states, which are in order; at least one."""
     runs: dict[str, list[WorkloadRun]] = {}
@@ -117,8 +113,8 @@ def timeline_of_states(check: str, states: Sequence[RecordedState]) -> Timeline:
         for cluster, run in _runs_of(name, states):
             runs.setdefault(cluster, []).append(run)
     clusters = {*runs, *(name for state in states for name in (*state.listed, *state.scores))}
-    lanes = [_recorded_lane(name, states, runs.get(name, ())) for name in clusters]
-    return Timeline(check, states[0].time, states[-1].time, sort_lanes(lanes), True, "a recording of the hub")
+    lanes = [_seen_lane(name, states, runs.get(name, ())) for name in clusters]
+    return Timeline(check, states[0].time, states[-1].time, sort_lanes(lanes), True, "what was seen")
 
 
 def _periods(
@@ -137,7 +133,7 @@ def _runs_of(workload: str, states: Sequence[RecordedState]) -> Iterator[tuple[s
             yield name, WorkloadRun(workload, first.running[workload].gpus, first.time, end)
 
 
-def _recorded_lane(name: str, states: Sequence[RecordedState], runs: Iterable[WorkloadRun]) -> Lane:
+def _seen_lane(name: str, states: Sequence[RecordedState], runs: Iterable[WorkloadRun]) -> Lane:
     spans = [
         Span(listing, first.time, end, begin_known=first is not states[0])
         for listing, first, end in _periods(states, lambda state: _list_state(name, state))
@@ -156,14 +152,3 @@ def _list_state(name: str, state: RecordedState) -> ListState | None:
     if name in state.draining:
         return "draining"
     return "listed" if name in state.listed else None
-
-
-# -- from Prometheus
-
-
-def with_counts(timeline: Timeline, counts: Mapping[str, Sequence[Point]]) -> Timeline:
-    """Return the timeline with a lane for each count: state → its points."""
-    lanes = [
-        Lane(f"{state} clusters", scores=tuple(points), measure=state) for state, points in counts.items()
-    ]
-    return replace(timeline, lanes=sort_lanes((*lanes, *timeline.lanes)))

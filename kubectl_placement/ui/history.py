@@ -12,7 +12,7 @@ from typing import Final
 
 from kubectl_placement.timeline.event_history import ListEvent, timeline_of_events
 from kubectl_placement.timeline.model import Lane, Span, Timeline, clip, sort_lanes, timeline_of_states
-from kubectl_placement.timeline.recording import RecordedState
+from kubectl_placement.timeline.state import RecordedState
 
 HOUR: Final = timedelta(hours=1)
 STATES: Final = 500

@@ -15,7 +15,7 @@ from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus
 from kubectl_placement.timeline.event_history import list_events
 from kubectl_placement.timeline.model import Timeline
-from kubectl_placement.timeline.recording import current_state
+from kubectl_placement.timeline.state import current_state
 from kubectl_placement.ui.history import History
 from kubectl_placement.ui.summary import Slots, slots
 from placement_ac.core.api.constants import EVENT

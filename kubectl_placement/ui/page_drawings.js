@@ -173,14 +173,12 @@ function showTimeline() {
   const begin = isLive() ? Math.min(Math.max(from, end - 3600000), end - 30000) : Math.min(from, end - 1000);
   const share = time => 100 * Math.min(Math.max((Date.parse(time) - begin) / (end - begin), 0), 1);
   const until = time => isLive() && time === history_.end ? 100 : share(time);
-  const isUsed = lane => lane.spans.length || lane.runs.length || lane.measure;
+  const isUsed = lane => lane.spans.length || lane.runs.length;
   const used = history_.lanes.some(isUsed) ? history_.lanes.filter(isUsed) : history_.lanes;
   const shown = used.slice(0, LANES_SHOWN);
-  const scales = [false, true].map(counts => {
-    const values = shown.filter(lane => !lane.measure !== counts).flatMap(lane => lane.scores.map(point => point.value || 0));
-    return { low: Math.min(0, ...values), high: Math.max(1, ...values) };
-  });
-  const lanes = shown.map(lane => laneOf(lane, share, until, scales[lane.measure ? 1 : 0]));
+  const values = shown.flatMap(lane => lane.scores.map(point => point.value || 0));
+  const scale = { low: Math.min(0, ...values), high: Math.max(1, ...values) };
+  const lanes = shown.map(lane => laneOf(lane, share, until, scale));
   const fit = hits('timeline', lanes);
   lanes.forEach(lane => { lane.hidden = !fit.includes(lane); });
   const omitted = (what, all) => all.length ? [what + ', not drawn: ' + names(all.map(lane => lane.name))] : [];
@@ -235,11 +233,11 @@ function laneOf(lane, share, until, scale) {
     const texts = [begins + ends, ends].map(more => LOOK[span.state][1] + ' ' + span.state + more);
     bars.append(block('span ' + LOOK[span.state][0], texts, share(span.begin), until(span.end), says.at(-1)));
   });
-  if (!lane.measure) track.append(bars);
+  track.append(bars);
   const scores = lane.scores.filter(point => point.value !== null);
   if (scores.length) {
     track.append(scoresOf(lane, share, scale));
-    says.push((lane.measure ? 'how many: ' : 'score: ') + names(scores.map(point => point.value + ' at ' + clock(point.at))));
+    says.push('score: ' + names(scores.map(point => point.value + ' at ' + clock(point.at))));
   }
   lane.runs.forEach((run, n) => {
     const name = run.name + (run.gpus ? ', ' + plural(run.gpus, 'GPU') : '');
@@ -259,7 +257,7 @@ function laneOf(lane, share, until, scale) {
 function scoresOf(lane, share, scale) {
   const box = make('div', 'scores');
   const height = value => 20 - 20 * (value - scale.low) / (scale.high - scale.low);
-  const exact = history_.exact || lane.measure ? -Infinity : Date.parse(history_.exactFrom);
+  const exact = history_.exact ? -Infinity : Date.parse(history_.exactFrom);
   let path = '';
   let connects = false;
   let free = -1;

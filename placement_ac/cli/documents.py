@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from placement_ac.core.api.printable import NOT_SHOWN, visible
 
-Form = Literal["table", "wide", "json", "yaml", "name", "csv"]
+Form = Literal["table", "wide", "json", "yaml", "name", "csv", "mermaid"]
 PLAIN_WIDTH: Final = 200
 """Columns of YAML."""
 

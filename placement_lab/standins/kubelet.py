@@ -1,7 +1,7 @@
 """
 A stand-in for the Job controller's Pods and for a kubelet: running Jobs have Pods, and those write lines.
 
-It serves `logs`, `get pods` and `events` of jobs; nothing is run. One line is written when a container
+It serves the logs, Pods and events of jobs; nothing is run. One line is written when a container
 starts, and then one each `every` seconds.
 """
 

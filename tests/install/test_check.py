@@ -121,7 +121,7 @@ def no_crd(admin: Driver) -> None:
         pytest.param(
             no_crd,
             "kind multikueueconfigs.kueue.x-k8s.io: install Kueue: "
-            "the hub serves it in no version of v1beta2, v1beta1, v1alpha1",
+            "the hub serves it in no version of v1beta2, v1beta1",
             id="CRD",
         ),
         pytest.param(

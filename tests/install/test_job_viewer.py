@@ -78,7 +78,7 @@ def granted() -> set[tuple[str, str]]:
 
 
 def test_the_roles_give_what_the_commands_read_and_no_secrets(stage: JobStage) -> None:
-    for words in ("logs train", "get pods train", "events train", "logs train -f"):
+    for words in ("logs train", "logs train -f"):
         if words.endswith("-f"):
             stage.place("train", "p-a", TEAM, finished=True)
         done = stage.run(*words.split(), "-n", TEAM)
@@ -117,8 +117,8 @@ def test_of_the_capacity_they_give_the_totals_alone(stage: JobStage) -> None:
 
 
 def test_a_user_of_one_namespace_sees_its_jobs_alone(stage: JobStage) -> None:
-    assert stage.run("get", "pods", "train", "-n", TEAM).exit_code == 0
-    for words in ("logs", "get pods", "events"):
+    assert stage.run("access", "train", "-n", TEAM).exit_code == 0
+    for words in ("logs", "access"):
         done = stage.run(*words.split(), "secret-plan", "-n", OTHER)
         assert (done.exit_code, done.stdout) == (1, "")
         assert done.stderr == (

@@ -10,10 +10,8 @@ from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.hub.request_attributes import attributes_of
 from tests.support import commands
 from tests.support.accounts import kubeconfig_of
-from tests.support.crds import bundled_crd
 from tests.support.documents import ROOT
 from tests.support.driver import CORE, Driver
-from tests.support.hub_client import CRDS
 from tests.support.hub_client import Client as HubClient
 from tests.support.installation import CONFIG, kubectl
 from tests.support.rights import ACCOUNTS, CLUSTER_BINDINGS, CLUSTER_ROLES, RBAC, bound_to, token_of
@@ -29,8 +27,6 @@ SECRETS = "list secrets in namespace kueue-system"
 COMMANDS = (
     "status p",
     "explain p",
-    "graph p",
-    "timeline p",
     "version",
     "doctor --workers",
     f"plan -f {SAMPLES}/placement-demo2-2.yaml",
@@ -82,7 +78,6 @@ def viewer(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
     with_roles(hub)
     installed(hub)
     admin.check("p")
-    admin.try_("POST", CRDS, bundled_crd("topologies.kueue.x-k8s.io"))
     admin.select("p", "a")
     owner = HubClient(hub)
     owner.create(ACCOUNTS, {"metadata": {"name": "sa"}})

@@ -10,7 +10,7 @@ import pytest
 from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import CLUSTER, Graph, GraphEdge, build_graph
 from kubectl_placement.status.model import CheckStatus, ClusterRow, QueueRow, WorkloadRow
-from tests.support import pictures
+from tests.support import commands, pictures
 
 
 def lines(graph: Graph) -> list[str]:
@@ -138,3 +138,8 @@ def test_mermaid_has_others_words_in_numbers() -> None:
     edge = r'    n\d+ (-->|==>|-\.->)(\|""\|)? n\d+'
     allowed = re.compile(f"flowchart LR|{box}|{edge}|    classDef .*")
     assert [line for line in skeleton.splitlines() if not allowed.fullmatch(line)] == []
+
+
+def test_status_draws_it_once() -> None:
+    done = commands.run("status", "--watch", "-o", "mermaid")
+    assert (done.exit_code, "use --watch without -o mermaid" in done.stderr) == (2, True)

@@ -19,11 +19,9 @@ COMMANDS = [
     pytest.param(words.split(), id=words.split()[0])
     for words in (
         "status",
-        "graph",
         "explain check p",
         "explain cluster a",
         f"plan -f {SAMPLES}/placement-demo2-2.yaml",
-        "timeline p",
     )
 ]
 
@@ -63,7 +61,7 @@ def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
         {"metadata": metadata, "spec": spec},
     )
     admin.check("p")
-    for words in (["status"], ["explain", "check", "p"], ["graph"]):
+    for words in (["status"], ["explain", "check", "p"]):
         code, stdout, stderr = run(kubeconfig, *words)
         assert (code, stdout) == (1, "")
         assert "the controller's settings are unknown: settle: 'never' is not possible" in stderr
@@ -111,7 +109,11 @@ def test_a_user_without_rights_gets_one_line(
 
 @pytest.mark.parametrize(
     ("words", "shows"),
-    [(["status"], "AdmissionCheck p"), (["graph"], "AdmissionCheck<br/>p"), (["explain", "p"], "Condition")],
+    [
+        (["status"], "AdmissionCheck p"),
+        (["status", "-o", "mermaid"], "AdmissionCheck<br/>p"),
+        (["explain", "p"], "Condition"),
+    ],
 )
 def test_with_some_rights_missing_the_rest_is_shown_and_the_exit_code_is_1(
     hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str

@@ -22,10 +22,7 @@ COMMANDS = [
     ["plan", "-f", str(samples() / "placement-demo2-1.yaml"), "-o", "json"],
     ["doctor"],
     ["doctor", "-o", "json"],
-    ["graph"],
-    ["graph", "-o", "html"],
-    ["timeline"],
-    ["timeline", "-o", "json"],
+    ["status", "-o", "mermaid"],
 ]
 DUMPED = (
     f"{CORE}/secrets",

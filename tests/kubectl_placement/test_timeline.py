@@ -1,26 +1,18 @@
-"""When a cluster was listed: by events, by what was recorded, by Prometheus."""
+"""When a cluster was listed: by events, by what was seen; and an answer of Prometheus."""
 
 import asyncio
-import json
-import os
 import re
 import ssl
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import trustme
 
-from kubectl_placement.cli.timeline import text_of
-from kubectl_placement.hub.dump import InvalidManifest
-from kubectl_placement.readers.prometheus import cluster_counts
+from kubectl_placement.readers.prometheus import used_gpus
 from kubectl_placement.timeline.event_history import list_events, timeline_of_events
 from kubectl_placement.timeline.model import (
     Lane,
@@ -30,13 +22,11 @@ from kubectl_placement.timeline.model import (
     WorkloadRun,
     clip,
     timeline_of_states,
-    with_counts,
 )
-from kubectl_placement.timeline.recording import RecordedState, RunningWorkload, read_recording, record_line
+from kubectl_placement.timeline.state import RecordedState, RunningWorkload
 from placement_ac.core.api.errors import ApiError
 from placement_ac.core.api.list_change import ANNOTATION, ClusterChange, ListChange
-from tests.support import commands, pictures
-from tests.support.commands import write_list
+from tests.support import pictures
 from tests.support.driver import Object
 from tests.support.http_servers import http_server
 from tests.support.pictures import at
@@ -152,23 +142,6 @@ def test_without_a_right_to_the_list_nothing_is_said_to_have_left() -> None:
     assert [lane.spans for lane in found.lanes] == [(span("listed", 10, 100, end_known=False),)]
 
 
-def test_the_timeline_of_a_dump_ends_at_its_latest_time(tmp_path: Path) -> None:
-    selected = event("ClustersSelected", SELECTED, 10, apiVersion="v1", kind="Event")
-    check = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "AdmissionCheck",
-        "metadata": {"name": "demo"},
-        "spec": {"controllerName": "open-cluster-management.io/placement"},
-        "status": {"conditions": [{"type": "Active", "lastTransitionTime": "2026-08-01T12:00:40Z"}]},
-    }
-    dump = write_list(tmp_path / "dump.json", [selected, check])
-    result = commands.run("timeline", "demo", "--from-dump", str(dump), "-o", "json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert (found["begin"], found["end"]) == ("2026-08-01T12:00:10Z", "2026-08-01T12:00:40Z")
-    assert found["notes"] == ["unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io"]
-
-
 def test_scores_of_events_are_points() -> None:
     output = list_events("demo", [event("ClustersSelected", SELECTED, 10)])
     found = timeline_of_events("demo", output, RecordedState(at(100), ("a", "b"), scores={"a": 3}), at(0))
@@ -235,7 +208,7 @@ def test_no_further_back_than_wanted() -> None:
     )
 
 
-# -- a recording
+# -- by what was seen
 
 
 STATES = [
@@ -248,26 +221,7 @@ STATES = [
 ]
 
 
-def lines(states: list[RecordedState]) -> list[str]:
-    return [record_line("demo", before, now) for before, now in zip((None, *states), states, strict=False)]
-
-
-def test_a_recording_is_read_back() -> None:
-    assert read_recording("".join(lines(STATES)).splitlines(), "file") == ("demo", STATES)
-
-
-def test_a_line_holds_what_has_changed_alone() -> None:
-    assert json.loads(lines(STATES)[2]) == {
-        "time": "2026-08-01T12:00:09.000Z",
-        "check": "demo",
-        "listed": ["b"],
-        "draining": [],
-        "scores": {"a": None},
-        "running": {"ns/job": None},
-    }
-
-
-def test_a_recording_is_exact() -> None:
+def test_what_was_seen_is_exact() -> None:
     a = Lane(
         "a",
         (span("listed", 0, 1.25, begin_known=False), span("draining", 1.25, 9)),
@@ -275,24 +229,8 @@ def test_a_recording_is_exact() -> None:
         (WorkloadRun("ns/job", 2, at(1.25), at(9)),),
     )
     b = Lane("b", (span("listed", 1.25, 20),), (Point(at(0), 30), Point(at(1.25), 80)))
-    wanted = Timeline("demo", at(0), at(20), (a, b), True, "a recording of the hub")
+    wanted = Timeline("demo", at(0), at(20), (a, b), True, "what was seen")
     assert timeline_of_states("demo", STATES) == wanted
-
-
-OTHER = record_line("other", None, STATES[0])
-BAD_RECORDS = [
-    pytest.param("", "record.jsonl: it contains no recording", id="empty"),
-    pytest.param("{}", "record.jsonl, line 1: time: Field required", id="no-time"),
-    pytest.param("nonsense", "record.jsonl, line 1: Invalid JSON", id="no-json"),
-    pytest.param(lines(STATES)[0] + "[]", "record.jsonl, line 2: ", id="no-object"),
-    pytest.param(lines(STATES)[0] + OTHER, "it has several checks: demo, other", id="two-checks"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), BAD_RECORDS)
-def test_a_recording_that_is_none(text: str, expected: str) -> None:
-    with pytest.raises(InvalidManifest, match=re.escape(expected)):
-        read_recording(text.splitlines(), "record.jsonl")
 
 
 # -- Prometheus
@@ -317,98 +255,7 @@ def prometheus(
 
 
 def ask(url: str) -> dict[str, tuple[Point, ...]]:
-    return asyncio.run(cluster_counts(url, 'd"emo', at(0), at(240)))
-
-
-def test_how_many_there_were_by_prometheus() -> None:
-    asked: Object = {}
-
-    def answer(query: Object) -> tuple[int, str]:
-        asked.update(query)
-        begin = float(query["start"])
-        series = {
-            "draining": [[begin, "0"], [begin + 1, "1"], [begin + 9, "1"]],
-            "listed": [[begin + n, str(2 + (n > 1))] for n in range(4)],
-        }
-        result = [{"metric": {"state": state}, "values": values} for state, values in series.items()]
-        return 200, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
-
-    with prometheus(answer) as url:
-        found = ask(url)
-    assert asked == {
-        "path": "/api/v1/query_range",
-        "query": 'max by (state) (placement_ac_clusters{check="d\\"emo"})',
-        "start": f"{at(0).timestamp():.3f}",
-        "end": f"{at(240).timestamp():.3f}",
-        "step": "1.000",
-    }
-    assert found == {
-        "listed": (Point(at(0), 2), Point(at(2), 3)),
-        "draining": (Point(at(0), 0), Point(at(1), 1), Point(at(2), None), Point(at(9), 1)),
-    }
-    lanes = with_counts(pictures.rebalancing(), found).lanes
-    assert [lane.name for lane in lanes] == ["draining clusters", "listed clusters", "cluster3", "cluster2"]
-
-
-def test_prometheus_is_asked_of_the_time_that_is_shown(tmp_path: Path) -> None:
-    record = tmp_path / "record.jsonl"
-    record.write_text("".join(lines(STATES)))
-    asked: Object = {}
-
-    def answer(query: Object) -> tuple[int, str]:
-        asked.update(query)
-        values = [[at(10).timestamp(), "2"]]
-        return 200, json.dumps({"data": {"result": [{"metric": {"state": "selected"}, "values": values}]}})
-
-    with prometheus(answer) as url:
-        words = ("demo", "--from", str(record), "--since", "10s", "--prometheus", url)
-        result = commands.run("timeline", *words)
-    assert result.exit_code == 0, result.output
-    assert (asked["start"], asked["end"]) == (f"{at(10).timestamp():.3f}", f"{at(20).timestamp():.3f}")
-    assert [line.split() for line in result.stdout.splitlines()[1:]] == [
-        ["selected", "clusters", "how", "many", "2026-08-01", "12:00:10", "2"],
-        ["b", "listed", "2026-08-01", "12:00:10", "goes", "on"],
-        ["b", "score", "2026-08-01", "12:00:10", "80"],
-    ]
-
-
-@pytest.mark.parametrize("trusted", [True, False])
-def test_prometheus_must_be_signed_for_by_whom_this_machine_trusts(trusted: bool, tmp_path: Path) -> None:
-    (tmp_path / "record.jsonl").write_text("".join(lines(STATES)))
-    authority, other = trustme.CA(), trustme.CA()
-    (authority if trusted else other).cert_pem.write_to_path(tmp_path / "trusted.pem")
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    with prometheus(lambda _: (422, "parse error"), tls) as url:
-        words = [sys.executable, "-m", "placement_ac", "timeline", "demo", "--from", "record.jsonl"]
-        run = subprocess.run(
-            [*words, "--prometheus", url],
-            cwd=tmp_path,
-            env=os.environ | {"SSL_CERT_FILE": "trusted.pem"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    output = "Prometheus answers 422" if trusted else "CERTIFICATE_VERIFY_FAILED"
-    assert output in run.stderr
-
-
-NOT_RECORDED = [
-    pytest.param(["other"], "name the check demo: record.jsonl is its recording", id="check"),
-    pytest.param(["--from", "latin"], "latin: it is not UTF-8", id="utf-8"),
-]
-
-
-@pytest.mark.parametrize(("words", "expected"), NOT_RECORDED)
-def test_a_recording_of_another_check_or_encoding_is_an_error(
-    words: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("record.jsonl").write_text("".join(lines(STATES)))
-    Path("latin").write_bytes(b"\xe9")
-    result = commands.run("timeline", "--from", "record.jsonl", *words)
-    assert result.exit_code == 1
-    assert expected in result.stderr
+    return asyncio.run(used_gpus(url, ["gpu"], at(0), at(240)))
 
 
 NO_PROMETHEUS = [
@@ -434,18 +281,3 @@ def test_prometheus_does_not_answer() -> None:
     with pytest.raises(ApiError, match="Prometheus does not answer") as raised:
         ask("http://me:secret@127.0.0.1:1/")
     assert "secret" not in str(raised.value)
-
-
-# -- as a document
-
-
-def test_json_has_times_to_the_millisecond() -> None:
-    found = json.loads(text_of(timeline_of_states("demo", STATES), "json"))
-    assert found["lanes"][0]["spans"][1] == {
-        "state": "draining",
-        "begin": "2026-08-01T12:00:01.250Z",
-        "end": "2026-08-01T12:00:09Z",
-        "beginKnown": True,
-        "endKnown": True,
-        "why": "",
-    }

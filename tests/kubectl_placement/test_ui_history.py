@@ -5,7 +5,7 @@ from typing import Any
 
 from kubectl_placement.timeline.event_history import ListEvent
 from kubectl_placement.timeline.model import Point, Span
-from kubectl_placement.timeline.recording import RecordedState
+from kubectl_placement.timeline.state import RecordedState
 from kubectl_placement.ui.history import STATES, History
 from placement_ac.core.api.list_change import Change, ClusterChange, ListChange
 

@@ -194,8 +194,7 @@ def test_a_cluster_in_maintenance_is_emptied_and_may_be_rebooted_when_its_last_j
     prepared.wait_for_list(*prepared.names)
 
 
-def test_the_story_of_a_job_is_shown_and_its_pods_are_found(prepared: Fleet) -> None:
-    """With Kueue's own credentials: whoever runs these tests may have no other way to the workers."""
+def test_the_story_of_a_job_is_shown(prepared: Fleet) -> None:
     prepared.select({}, {})
     prepared.wait_for_list(*prepared.names)
     prepared.submit("real-waits", cpu=20)  # more than the hub's quota
@@ -207,14 +206,8 @@ def test_the_story_of_a_job_is_shown_and_its_pods_are_found(prepared: Fleet) -> 
     assert _story(prepared, "real-waits", state="waiting")["job"]["waitsFor"]
     jobs = {job["name"]: job["state"] for job in prepared.document("jobs", f"--namespace={JOBS}")["jobs"]}
     assert {jobs["real-runs"], jobs["real-waits"]} == {"running", "waiting"}
-    there = prepared.workers[cluster].list("pods", f"--namespace={JOBS}", f"--selector={_POD}=real-runs")
-    pods = prepared.document("get", "pods", "real-runs", f"--namespace={JOBS}", "--as-hub")["items"]
-    assert [pod["metadata"]["uid"] for pod in pods] == [pod["metadata"]["uid"] for pod in there]
     prepared.end("real-runs")
     assert _story(prepared, "real-runs", state="succeeded")
-
-
-_POD = "batch.kubernetes.io/job-name"
 
 
 def _story(fleet: Fleet, job: str, state: str) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kubectl_placement.cli.page_files import PageSource, graph_file
 from kubectl_placement.status.model import CheckStatus, ClusterRow, Credential, QueueRow, WorkloadRow
 from kubectl_placement.timeline.model import Lane, Point, Span, Timeline, WorkloadRun, timeline_of_states
-from kubectl_placement.timeline.recording import RecordedState, RunningWorkload
+from kubectl_placement.timeline.state import RecordedState, RunningWorkload
 from placement_ac.core.api.printable import visible
+from website.page_files import PageSource, graph_file
 
 BAD = "</title></text><script>window.bad = 1</script>\"'&#x3c;`;|\x1b\x00\ud800"
 """Markup that a page must show as text."""
@@ -114,7 +114,7 @@ def large(clusters: int = 1000) -> CheckStatus:
 
 
 def graph_page(statuses: list[CheckStatus]) -> str:
-    """Return the page of `graph -o html`."""
+    """Return the page of these checks as a file."""
     return graph_file(statuses, 20, PageSource("https://hub.example", at(0)))
 
 
@@ -157,5 +157,4 @@ def busy() -> Timeline:
         runs,
     )
     more = [Lane(f"cluster-{n}", (Span("listed", at(n), at(1800)),), (Point(at(9), n),)) for n in range(45)]
-    count = Lane("listed clusters", scores=(Point(at(0), 19), Point(at(900), 20)), measure="listed")
-    return Timeline("demo", at(0), at(1800), (count, hostile, *more), False, "events", (BAD,))
+    return Timeline("demo", at(0), at(1800), (hostile, *more), False, "events", (BAD,))

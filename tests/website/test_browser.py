@@ -1,5 +1,5 @@
 """
-The files of `graph -o html` and `timeline -o html` in a browser: no script fails, no network request is made,
+The graph and the timeline of `ui` in a browser, as files: no script fails, no network request is made,
 and all text is legible.
 
 The tests read the browser's own state: the boxes of texts, the painted colours, the focus.
@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.cli.page_files import timeline_file
 from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import build_graph
 from tests.support import pictures
 from tests.support.browser import COLOURS, READABLE, STICKING_OUT, browser_path, contrast
+from website.page_files import timeline_file
 
 pytestmark = pytest.mark.long
 SCHEMES = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
@@ -251,7 +251,7 @@ def test_lanes_that_are_not_drawn_are_named(look: Open) -> None:
     assert seen.page.locator(".lane[data-find]").count() == 40
     notes = seen.page.locator("#timeline > p").all_inner_texts()
     assert notes[0] == pictures.shown(pictures.BAD)
-    assert notes[1] == f"for lack of space, not drawn: {', '.join(f'cluster-{n}' for n in range(38, 45))}"
+    assert notes[1] == f"for lack of space, not drawn: {', '.join(f'cluster-{n}' for n in range(39, 45))}"
     assert "scores are known only at the dots" in seen.page.locator("#timeline-source").inner_text()
 
 

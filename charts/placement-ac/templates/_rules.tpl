@@ -209,7 +209,6 @@ give no Secrets, of ConfigMaps and Leases only those of the controller and of Ku
   - multikueueclusters
   - multikueueconfigs
   - resourceflavors
-  - topologies
   - workloads
   verbs: [get, list, watch]
 - apiGroups: [cluster.open-cluster-management.io]

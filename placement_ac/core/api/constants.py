@@ -65,7 +65,7 @@ class Resource:
         return {"fieldSelector": f"metadata.name={self.of.only}"} if self.of.only else {}
 
 
-KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha1")
+KUEUE_VERSIONS: Final = ("v1beta2", "v1beta1")
 ADMISSION_CHECK: Final = Kind(KUEUE, "AdmissionCheck", "admissionchecks", False, KUEUE_VERSIONS)
 MULTIKUEUE_CONFIG: Final = Kind(KUEUE, "MultiKueueConfig", "multikueueconfigs", False, KUEUE_VERSIONS)
 MULTIKUEUE_CLUSTER: Final = Kind(KUEUE, "MultiKueueCluster", "multikueueclusters", False, KUEUE_VERSIONS)

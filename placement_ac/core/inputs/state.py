@@ -92,7 +92,7 @@ class HubFacts:
     @property
     def takes_profiles(self) -> bool:
         """Whether MultiKueueCluster has `clusterSource`, from v1beta2 on, instead of `kubeConfig`."""
-        return self.cluster_version not in ("v1beta1", "v1alpha1")
+        return self.cluster_version != "v1beta1"
 
     @property
     def shared(self) -> bool:

@@ -1,10 +1,11 @@
-"""`exec` and `port-forward` hand over to kubectl, with the caller's access and nothing left behind."""
+"""`exec` and `port-forward` hand over to kubectl, with the caller's access; `access` prints its line."""
 
 import json
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,35 @@ def test_without_a_context_kubectl_gets_a_kubeconfig_that_is_removed(stage: JobS
 def test_incomplete_words_are_refused(stage: JobStage, given: str, text: str) -> None:
     done = stage.run(*given.split())
     assert (done.exit_code, text in done.stderr) == (2, True)
+
+
+def test_access_prints_the_kubectl_line_of_the_callers_context(stage: JobStage) -> None:
+    stage.job()
+    done = stage.run("access", "job/train")
+    flags = f"--kubeconfig {stage.kubeconfig} --context a"
+    assert (done.exit_code, done.stdout) == (0, f"kubectl {flags} --namespace default\n")
+    assert done.stderr == "job.batch/train is on cluster a, open by context a\n"
+
+
+@pytest.mark.parametrize("by", ["--as-hub", "command"])
+def test_access_without_a_context_writes_a_kubeconfig_for_the_caller_alone(
+    stage: JobStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    stage.job()
+    stage.write_kubeconfig()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    theirs = tmp_path / "theirs"
+    stage.fleet.hubs["a"].write_kubeconfig(theirs)
+    file = tmp_path / "access.json"
+    file.write_text(json.dumps({"clusters": [{"cluster": "a", "command": ["cat", str(theirs)]}]}))
+    words = [by] if by == "--as-hub" else ["--access-config", str(file)]
+    done = stage.run("access", "train", *words)
+    [path] = tmp_path.glob("placement-ac-*/kubeconfig")
+    assert done.stdout == f"kubectl --kubeconfig {path} --namespace default\n"
+    assert done.stderr.endswith(f"delete {path} when you are done: it holds credentials\n")
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    given = json.loads(path.read_text())
+    assert given["users"][0]["user"] == stage.fleet.hubs["a"].kubeconfig()["users"][0]["user"]
 
 
 def test_without_kubectl(stage: JobStage, monkeypatch: pytest.MonkeyPatch) -> None:

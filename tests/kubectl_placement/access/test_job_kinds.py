@@ -1,4 +1,4 @@
-"""`get pods` and `logs` of jobs whose Pods are found through other objects: by owners' labels, over HTTP."""
+"""`logs` of jobs whose Pods are found through other objects: by owners' labels, over HTTP."""
 
 from typing import Any
 
@@ -117,8 +117,6 @@ def test_the_pods_of_a_job_and_their_logs_and_no_others(
     stage: JobStage, request: pytest.FixtureRequest, pods: str, word: str
 ) -> None:
     names: list[str] = request.getfixturevalue(pods)
-    shown = stage.run("get", "pods", word, "-o", "name")
-    assert (shown.stdout.split(), shown.stderr) == ([f"pod/{name}" for name in names], "")
     done = stage.run("logs", word, "--all-pods")
     assert (done.exit_code, done.stderr) == (0, "")
     found = [line.split(" ", 1) for line in done.stdout.splitlines()]
@@ -137,8 +135,9 @@ def test_the_log_that_is_shown_of_a_pytorchjob_is_that_of_its_first_pod(
 def test_a_rayjob_that_may_not_be_read_shows_the_pods_of_its_submitter_and_says_so(
     stage: JobStage, ray_pods: list[str]
 ) -> None:
-    as_jane_there(stage, "pods")
-    done = stage.run("get", "pods", "train", "-o", "name")
-    assert done.stdout.split() == [f"pod/{name}" for name in ray_pods if not name.startswith("train-x7k2p")]
+    as_jane_there(stage, "pods pods/log")
+    done = stage.run("logs", "train", "--all-pods")
+    shown = [line.split("/")[1] for line in done.stdout.splitlines()]
+    assert shown == [name for name in ray_pods if not name.startswith("train-x7k2p")]
     assert "the right to get rayjobs.ray.io in namespace default there" in done.stderr
     assert done.stderr.endswith("; the Pods of its RayCluster are not found\n")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,15 +21,15 @@ MULTIKUEUE = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
 
 
 def pods_by(stage: JobStage, *words: str, **options: Any) -> list[str]:
-    """The Pods that `get pods` shows with these words."""
-    done = stage.run("get", "pods", "train", "-o", "name", *words, **options)
+    """The Pods whose logs are shown with these words."""
+    done = stage.run("logs", "train", "--all-pods", *words, **options)
     assert done.exit_code == 0, done.output
-    return [line.removeprefix("pod/") for line in done.stdout.splitlines()]
+    return [*dict.fromkeys(re.findall(r"^\[pod/(.+)/c\]", done.stdout, re.MULTILINE))]
 
 
 def refused(stage: JobStage, *words: str) -> list[str]:
     """The lines on stderr where there is no access; they hold no secret."""
-    done = stage.run("get", "pods", "train", *words)
+    done = stage.run("logs", "train", *words)
     assert (done.exit_code, done.stdout) == (1, ""), done.output
     for secret in secrets(stage):
         assert secret not in done.stderr
@@ -401,7 +402,7 @@ def test_what_a_command_prints_is_not_shown(stage: JobStage, text: str, problem:
 def test_a_file_that_cannot_be_read_is_an_error(stage: JobStage, content: Any, problem: str) -> None:
     stage.job()
     access_file(stage, content)
-    done = stage.run("get", "pods", "train")
+    done = stage.run("logs", "train")
     assert done.exit_code == 2
     assert problem in done.stderr
     assert "hunter2" not in done.stderr

@@ -1,7 +1,6 @@
-"""Which Pods are of a job, which one is meant, and how they are shown: as by kubectl and the controllers."""
+"""Which Pods are of a job, and which one is meant: as by kubectl and the controllers."""
 
 import base64
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from kubectl_placement.access.api_servers import ApiServer, mismatch, servers_of
 from kubectl_placement.access.log_query import BLOCK_BYTES, LineSplitter, LogQuery, StampedLines
 from kubectl_placement.access.pod_choice import NoSuchContainer, chosen_container, containers_of, first_pod
 from kubectl_placement.access.pod_selectors import copy_problem, is_of_another, selectors
-from kubectl_placement.access.pod_table import pod_columns
 from kubectl_placement.jobs.lookup import JobId
 from placement_ac.core.kubeconfig.source import ClusterAccess
 
@@ -155,72 +153,8 @@ def test_the_container_that_is_meant() -> None:
 def test_a_malformed_pod_does_not_crash(broken: Raw) -> None:
     assert containers_of(broken) == []
     assert first_pod([broken]) is broken
-    assert pod_columns(broken).ready == "0/0"
     with pytest.raises(NoSuchContainer):
         chosen_container(broken, "")
-
-
-def state(**of: Any) -> Raw:
-    return {"status": {"phase": "Pending", "containerStatuses": [{"name": "c", "state": of}]}}
-
-
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        pytest.param(state(waiting={"reason": "ImagePullBackOff"}), "ImagePullBackOff", id="it waits"),
-        pytest.param(state(terminated={"reason": "OOMKilled"}), "OOMKilled", id="it has ended"),
-        pytest.param(state(terminated={"signal": 9}), "Signal:9", id="by a signal"),
-        pytest.param(state(terminated={"exitCode": 3}), "ExitCode:3", id="with a code"),
-        pytest.param({"status": {"phase": "Failed", "reason": "Evicted"}}, "Evicted", id="its own reason"),
-        pytest.param(
-            {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "Terminating", id="it is deleted"
-        ),
-        pytest.param(
-            {
-                "spec": {"initContainers": [{"name": "i"}, {"name": "j"}]},
-                "status": {
-                    "initContainerStatuses": [{"state": {"terminated": {"exitCode": 0}}}, {"state": {}}]
-                },
-            },
-            "Init:1/2",
-            id="it is initialized",
-        ),
-        pytest.param(
-            {"status": {"initContainerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}},
-            "Init:CrashLoopBackOff",
-            id="an init container waits",
-        ),
-        pytest.param(
-            {"status": {"initContainerStatuses": [{"state": {"terminated": {"exitCode": 2}}}]}},
-            "Init:ExitCode:2",
-            id="an init container has failed",
-        ),
-        pytest.param(
-            {
-                "status": {
-                    "phase": "Running",
-                    "conditions": [{"type": "Ready", "status": "True"}],
-                    "containerStatuses": [
-                        {"state": {"terminated": {"reason": "Completed"}}},
-                        {"ready": True, "state": {"running": {}}},
-                    ],
-                }
-            },
-            "Running",
-            id="one of two containers has ended",
-        ),
-    ],
-)
-def test_the_status_that_kubectl_shows(raw: Raw, expected: str) -> None:
-    assert pod_columns(raw).status == expected
-
-
-def test_the_restarts_of_a_pod() -> None:
-    ended = {"terminated": {"finishedAt": "2026-01-01T00:00:00Z"}}
-    row = pod_columns(
-        {"status": {"containerStatuses": [{"restartCount": 2, "lastState": ended}, {"restartCount": 1}]}}
-    )
-    assert (row.restarts, row.restarted) == (3, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 # -- lines

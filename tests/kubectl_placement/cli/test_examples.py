@@ -20,7 +20,7 @@ NOT_RUN = {
     "exec": "its last words are the command's: tests/kubectl_placement/access/test_handover.py runs it",
 }
 ON_NO_HUB = ("demo", "completion")
-OF_JOBS = ("job", "logs", "get", "events", "port-forward")
+OF_JOBS = ("job", "logs", "access", "port-forward")
 ENDS = {"doctor": 2, "plan": 1, "capacity": 1, "top": 1} | dict.fromkeys(OF_JOBS, 1)
 """Exit codes on a small hub where they are not 0: it lacks Kueue, a controller and jobs, and has Story 2."""
 SAMPLES = ("fleet", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml")

@@ -78,9 +78,6 @@ def completed(*words: str) -> list[str]:
             "AdmissionCheck.kueue.x-k8s.io/placement-eu", "AdmissionCheck.kueue.x-k8s.io/placement-us"
         ]),
         (["status", "placement/"], []),
-        (["graph", "placement-e"], ["placement-eu"]),
-        (["timeline", ""], ["placement-eu", "placement-us"]),
-        (["timeline", "--from", "recording", ""], []),
         (["adopt", "cluster1", ""], ["cluster2"]),
         (["explain", "cl"], ["cluster", "cluster1", "cluster2"]),
         (["explain", "placement-"], ["placement-eu", "placement-us", "placement-gpu"]),

@@ -115,31 +115,6 @@ CONTROLLERS: Final = (
         LOGS,
     ),
     Break(
-        "the controller's settings are gone",
-        without(("ConfigMap", "placement-ac-system", "placement-ac")),
-        "controller-settings",
-        WARN,
-        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
-        "ConfigMap placement-ac-system/placement-ac has no config.yaml, or cannot be read",
-        "kubectl get configmap -n placement-ac-system placement-ac -o yaml",
-    ),
-    Break(
-        "the settings that a Helm release of another name mounts are gone",
-        put(
-            CONTROLLER,
-            "spec",
-            "template",
-            "spec",
-            "volumes",
-            [{"name": "config", "configMap": {"name": "eu-placement-ac"}}],
-        ),
-        "controller-settings",
-        WARN,
-        "unknown, so the defaults are assumed: cannot read the settings file /etc/placement-ac/config.yaml: "
-        "ConfigMap placement-ac-system/eu-placement-ac has no config.yaml, or cannot be read",
-        "kubectl get configmap -n placement-ac-system eu-placement-ac -o yaml",
-    ),
-    Break(
         "there are two controllers",
         second_controller,
         "one-controller",
@@ -221,7 +196,7 @@ CONTROLLERS: Final = (
                 "spec": {"rotation": {}},
             }
         ),
-        "kueue-addon-objects",
+        "kueue-addon",
         WARN,
         "ManagedServiceAccount cluster1/multikueue is the Go kueue-addon's: no controller renews its Secret",
         "placement-ac adopt",
@@ -232,7 +207,7 @@ CONTROLLERS: Final = (
         put(
             CHECK, "metadata", "finalizers", ["kueue-addon.open-cluster-management.io/admissioncheck-cleanup"]
         ),
-        "kueue-addon-objects",
+        "kueue-addon",
         WARN,
         "the Go kueue-addon's finalizer is on AdmissionCheck placement-demo1: no controller removes it",
         "placement-ac adopt",

@@ -4,21 +4,15 @@ import json
 from typing import Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
-    CONFIG,
     FAIL,
     KUBE_CONFIG,
-    KUEUE,
     NOTHING,
     RESTART,
-    WARN,
     Break,
-    applied,
-    both,
     configured,
     crd,
     edited,
     gate,
-    patched,
     put,
     without,
     worker,
@@ -38,35 +32,6 @@ PROVIDER: Final = {
         "args": ["--managed-serviceaccount=placement-ac"],
     },
 }
-PLUGIN: Final = patched(
-    '{"initContainers": [{"name": "cp-creds", "image": "quay.io/open-cluster-management/cp-creds:latest", '
-    '"command": ["cp", "/cp-creds", "/plugins/cp-creds"], '
-    '"volumeMounts": [{"name": "plugins", "mountPath": "/plugins"}]}], '
-    '"containers": [{"name": "manager", "volumeMounts": [{"name": "plugins", "mountPath": "/plugins"}]}], '
-    '"volumes": [{"name": "plugins", "emptyDir": {}}]}'
-)
-
-GRANT: Final = applied(
-    "apiVersion: rbac.authorization.k8s.io/v1",
-    "kind: ClusterRole",
-    "metadata: {name: kueue-external-frameworks-pipelineruns.tekton.dev}",
-    "rules:",
-    "- apiGroups: [tekton.dev]",
-    "  resources: [pipelineruns, pipelineruns/status]",
-    "  verbs: [get, list, watch, patch, update]",
-    "---",
-    "apiVersion: rbac.authorization.k8s.io/v1",
-    "kind: ClusterRoleBinding",
-    "metadata: {name: kueue-external-frameworks-pipelineruns.tekton.dev}",
-    "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, "
-    "name: kueue-external-frameworks-pipelineruns.tekton.dev}",
-    "subjects:",
-    f"- {{kind: ServiceAccount, name: kueue-controller-manager, namespace: {NS}}}",
-)
-
-OTHER_PROVIDER: Final = (
-    "- {name: secretreader, execConfig: {command: /reader/secretreader}}\n    - name: open-cluster-management"
-)
 OCM_PLUGIN: Final = "- name: open-cluster-management\n      execConfig:\n"
 WITH_VARIABLE: Final = (
     f"{OCM_PLUGIN.replace('open-cluster-management', 'another')}        env: [{{name: A, value: b}}]\n"
@@ -97,7 +62,7 @@ PROFILES: Final = (
     Break(
         "the CRD of ClusterProfiles is missing",
         without(crd("clusterprofiles.multicluster.x-k8s.io")),
-        "inventory-crd",
+        "cluster-profile-gate",
         FAIL,
         "clusterprofiles.multicluster.x-k8s.io are not served, and the gate MultiKueueClusterProfile is on: "
         "Kueue's manager exits after 2 minutes",
@@ -168,67 +133,6 @@ PROFILES: Final = (
         f"kubectl edit {KUBE_CONFIG}  # move all under accessProviders",
     ),
     Break(
-        "the plugin's folder is mounted from nowhere",
-        put(KUEUE, *POD, "containers", 0, "volumeMounts", healthy.MOUNTS),
-        "access-provider-plugin",
-        FAIL,
-        "plugin /plugins/cp-creds of access provider open-cluster-management: no volume is mounted at "
-        "/plugins (mounted: /controller_manager_config.yaml), and Kueue's image has no plugin",
-        PLUGIN,
-        runs=True,
-    ),
-    Break(
-        "no plugin comes with a volume, and Kueue's image is one's own",
-        both(
-            put(KUEUE, *POD, "containers", 0, "volumeMounts", healthy.MOUNTS),
-            put(KUEUE, *POD, "containers", 0, "image", "example.com/kueue:v0.20.6"),
-        ),
-        "access-provider-plugin",
-        WARN,
-        "plugin /plugins/cp-creds of access provider open-cluster-management: no volume is mounted at "
-        "/plugins (mounted: /controller_manager_config.yaml); is it in the image example.com/kueue:v0.20.6?",
-        f"kubectl get deployment -n {NS} kueue-controller-manager "
-        "-o jsonpath='{.spec.template.spec.containers[*].image}'",
-    ),
-    Break(
-        "nobody puts the plugin there",
-        put(KUEUE, *POD, "initContainers", []),
-        "access-provider-plugin",
-        FAIL,
-        "plugin /plugins/cp-creds of access provider open-cluster-management: volume plugins is empty: "
-        "no init container mounts it",
-        PLUGIN,
-        runs=True,
-    ),
-    Break(
-        "the plugin's volume is not defined",
-        put(KUEUE, *POD, "volumes", [{"name": "manager-config", "configMap": {"name": CONFIG[2]}}]),
-        "access-provider-plugin",
-        FAIL,
-        "plugin /plugins/cp-creds of access provider open-cluster-management: volume plugins is not defined",
-        PLUGIN,
-    ),
-    Break(
-        "the plugin is looked for in the image",
-        configured("command: /plugins/cp-creds", "command: cp-creds"),
-        "access-provider-plugin",
-        FAIL,
-        "plugin cp-creds of access provider open-cluster-management: it has no folder, and "
-        "Kueue's image has no plugin",
-        f"kubectl edit {KUBE_CONFIG}  # command: /plugins/cp-creds\n{PLUGIN}",
-    ),
-    Break(
-        "the plugin of another provider is nowhere",
-        configured("- name: open-cluster-management", OTHER_PROVIDER),
-        "access-provider-plugin",
-        FAIL,
-        "plugin /reader/secretreader of access provider secretreader: no volume is mounted at /reader "
-        "(mounted: /controller_manager_config.yaml, /plugins, /tmp/k8s-webhook-server/serving-certs), "
-        "and Kueue's image has no plugin",
-        f"kubectl edit deployment -n {NS} kueue-controller-manager  "
-        "# mount a volume with the plugin of secretreader",
-    ),
-    Break(
         "the gate of external frameworks is off",
         gate("MultiKueueAdaptersForCustomJobs: false"),
         "external-frameworks-gate",
@@ -239,38 +143,5 @@ PROFILES: Final = (
             lambda file: file["featureGates"].update(MultiKueueAdaptersForCustomJobs=True),
         ),
         runs=True,
-    ),
-    Break(
-        "Kueue has no rights on an external framework",
-        without(("ClusterRoleBinding", "", "kueue-external-frameworks")),
-        "external-frameworks-rights",
-        FAIL,
-        "Kueue may not get, list, watch, patch, update pipelineruns.tekton.dev; get, patch, update "
-        "pipelineruns/status.tekton.dev: external framework PipelineRun.v1.tekton.dev does not work",
-        GRANT,
-        runs=True,
-    ),
-    Break(
-        "Kueue lacks one right on an external framework",
-        put(
-            ("ClusterRole", "", "kueue-external-frameworks"),
-            "rules",
-            0,
-            "verbs",
-            ["get", "list", "watch", "patch"],
-        ),
-        "external-frameworks-rights",
-        FAIL,
-        "Kueue may not update pipelineruns.tekton.dev; update pipelineruns/status.tekton.dev: "
-        "external framework PipelineRun.v1.tekton.dev does not work",
-        GRANT,
-    ),
-    Break(
-        "an external framework is no kind",
-        configured("PipelineRun.v1.tekton.dev", "pipelineruns"),
-        "external-frameworks-rights",
-        FAIL,
-        "external framework 'pipelineruns' is no Kind.version.group, like PipelineRun.v1.tekton.dev",
-        f"kubectl edit {KUBE_CONFIG}  # multiKueue.externalFrameworks",
     ),
 )

@@ -190,7 +190,7 @@ CHECKS: Final = (
     Break(
         "the bound cluster set does not exist",
         without(("ManagedClusterSet", "", "spoke")),
-        "cluster-sets",
+        "cluster-set-bindings",
         FAIL,
         "ManagedClusterSet spoke is bound, but does not exist",
         applied(f"apiVersion: {SETS}", "kind: ManagedClusterSet", "metadata: {name: spoke}"),
@@ -202,7 +202,7 @@ CHECKS: Final = (
             put(("ManagedClusterSetBinding", NS, "spoke"), "spec", "clusterSet", "spokes"),
             put(PLACEMENT, "spec", "clusterSets", ["spokes"]),
         ),
-        "cluster-sets",
+        "cluster-set-bindings",
         FAIL,
         "ManagedClusterSet spokes is bound, but does not exist; did you mean spoke?",
         "kubectl get managedclustersets",

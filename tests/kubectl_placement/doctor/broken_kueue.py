@@ -8,10 +8,7 @@ import yaml
 from kubectl_placement.doctor.commands import WATCH_CACHES
 from kubectl_placement.doctor.kueue import ORDER_GATE
 from kubectl_placement.hub.kinds import KUEUE_CRDS
-from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
-from placement_ac.core.dispatch.scores import SCORES
 from tests.kubectl_placement.doctor.broken_setups import (
-    CHECK,
     CONFIG,
     CONTROLLER,
     FAIL,
@@ -56,9 +53,7 @@ CONFIGURED: Final = (
     "kueue-gates",
     "cluster-profile-gate",
     "access-providers",
-    "access-provider-plugin",
     "external-frameworks-gate",
-    "external-frameworks-rights",
 )
 """Lines that stand on Kueue's configuration."""
 
@@ -275,7 +270,7 @@ KUEUES: Final = (
         FAIL,
         f"there is no Deployment of Kueue in namespace {NS}",
         "kubectl get deployments -A -l control-plane=controller-manager",
-        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates"),
     ),
     Break(
         "Kueue is elsewhere",
@@ -285,7 +280,7 @@ KUEUES: Final = (
         f"there is no Deployment of Kueue in namespace {NS}; Kueue is in kueue",
         "kubectl set env -n placement-ac-system deployment/placement-ac PLACEMENT_AC_KUEUE_NAMESPACE=kueue",
         runs=True,
-        unknown=("kueue-release", "kueue-gates", "access-provider-plugin"),
+        unknown=("kueue-release", "kueue-gates"),
     ),
     Break(
         "Kueue is scaled to 0",
@@ -466,33 +461,6 @@ KUEUES: Final = (
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
         edited(setting("DISPATCHER", "true"), lambda file: file["multiKueue"].update(dispatcherName=OURS)),
         runs=True,
-    ),
-    *(
-        Break(
-            f"a check names the profile {profile}",
-            both(
-                setting("DISPATCHER", "true"),
-                configured("  gcInterval: 1m\n", f"  gcInterval: 1m\n  dispatcherName: {OURS}\n"),
-                put(CHECK, "metadata", "annotations", {ANNOTATION_DISPATCH_PROFILE: profile}),
-            ),
-            "dispatch-profiles",
-            FAIL,
-            f"the profile of AdmissionCheck placement-demo1: {problem}",
-            "kubectl annotate --overwrite admissioncheck placement-demo1 "
-            "placement-ac.open-cluster-management.io/dispatch-profile=ranked",
-            runs=True,
-        )
-        for profile, problem in (
-            ("Spread=0", "'Spread=0' gives no score a weight"),
-            (
-                "rankd",
-                (
-                    "'rankd' is no profile: use one of ranked, spread, pack, headroom, or NAME=WEIGHT,…; "
-                    "did you mean ranked?"
-                ),
-            ),
-            ("Spred=1", f"there is no score 'Spred': there are {', '.join(SCORES)}; did you mean Spread?"),
-        )
     ),
     Break(
         "both nominate, and Kueue's own dispatcher has a configuration",

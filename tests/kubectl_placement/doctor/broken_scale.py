@@ -1,7 +1,6 @@
 """Broken setups that only a large or slow fleet notices: too many connections, and a short grace."""
 
 import copy
-from datetime import timedelta
 from typing import Any, Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
@@ -16,7 +15,6 @@ from tests.kubectl_placement.doctor.broken_setups import (
     put,
     worker,
 )
-from tests.support import healthy
 from tests.support.builders import workload
 from tests.support.healthy import NS
 
@@ -53,20 +51,6 @@ def claim(cluster: str, value: str) -> How:
     """Return what gives a ManagedCluster that claim."""
     claims = [{"name": "id.k8s.io", "value": value}]
     return put(("ManagedCluster", "", cluster), "status", "clusterClaims", claims)
-
-
-def placed_jobs(number: int, seconds: float, name: str = "job") -> How:
-    """Return what adds Workloads that Kueue placed so long after our Ready."""
-    states = {"placement-demo1": "Ready", "multikueue-demo1": "Ready"}
-
-    def change(objects: Objects) -> None:
-        for at in range(number):
-            job = workload(f"{name}-{at}", cluster="placement-demo1-cluster2", since=healthy.NOW, **states)
-            placed = (healthy.NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
-            job["status"]["admissionChecks"][1]["lastTransitionTime"] = placed
-            objects["Workload", "default", f"{name}-{at}"] = job
-
-    return change
 
 
 def short_lived_jobs(number: int, ttl: int = 0, **state: Any) -> How:
@@ -160,14 +144,5 @@ SCALE: Final = (
         WARN,
         f"clusters cluster3 and cluster2 {SAME_WORKER}; it is left out: {REMOVE}",
         "kubectl get managedclusters cluster3 cluster2 --show-labels",
-    ),
-    Break(
-        "Kueue takes longer to place a job than a third of the grace",
-        both(placed_jobs(10, 21), placed_jobs(1, 60, "slow")),
-        "waiting-grace",
-        WARN,
-        "set --waiting-grace to 63 s or more: Kueue takes 21 s (p90 of 11 Workloads) from our Ready until "
-        "a worker has admitted a job, and the gate sends it back after 60 s",
-        f"kubectl set env {DEPLOYED} PLACEMENT_AC_WAITING_GRACE=63s",
     ),
 )

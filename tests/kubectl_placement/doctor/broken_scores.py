@@ -26,9 +26,6 @@ def chosen_by(resource: str, score: str) -> How:
 
 
 CHOSEN: Final[How] = chosen_by("placement-ac", "gpuFree")
-OTHERS: Final = "resource-usage-score"
-CHOOSES: Final = f"Placement {NS}/placement-demo1 chooses by AddOn/{OTHERS}"
-SEEN: Final = "kubectl get addonplacementscores.cluster.open-cluster-management.io -A -o yaml"
 MANAGED: Final = {"app.kubernetes.io/managed-by": "placement-ac"}
 
 
@@ -86,24 +83,5 @@ SCORES: Final = (
         WARN,
         "cluster cluster2 has no score: its worker was not read lately",
         "kubectl logs -n placement-ac-system deployment/placement-ac --all-pods --tail=100",
-    ),
-    Break(
-        "no cluster has the score of an add-on",
-        chosen_by(OTHERS, "gpuAvailable"),
-        "placement-scores",
-        WARN,
-        f"{CHOOSES}/gpuAvailable, and no cluster has that score: it counts 0 for all",
-        SEEN,
-    ),
-    Break(
-        "the score of an add-on has expired",
-        both(
-            chosen_by(OTHERS, "gpuClusterAvailable"),
-            put(("AddOnPlacementScore", "cluster2", OTHERS), "status", "validUntil", "2026-08-01T11:00:00Z"),
-        ),
-        "placement-scores",
-        WARN,
-        f"{CHOOSES}/gpuClusterAvailable, and the score of cluster2 has expired: it counts 0",
-        SEEN,
     ),
 )

@@ -15,7 +15,7 @@ INSTALLS = re.compile(
     r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
     re.MULTILINE,
 )
-ASKED_FOR = {"inventory-crd": "Kueue's gate needs it, and Kueue exits without it"}
+ASKED_FOR = {"cluster-profile-gate": "Kueue's gate needs it, and Kueue exits without it"}
 """Checks whose fix installs something, and who has asked for it."""
 
 
@@ -48,7 +48,6 @@ def test_the_embedded_hub_is_known(admin: Driver, run: Run) -> None:
     ("words", "expected"),
     [
         pytest.param(["status", "placement-demo"], "not found; did you mean placement-demo1?", id="status"),
-        pytest.param(["graph", "placement-demo"], "answers; did you mean placement-demo1?", id="graph"),
         pytest.param(
             ["explain", "check", "placement-demo"], "not found; did you mean placement-demo1?", id="a check"
         ),

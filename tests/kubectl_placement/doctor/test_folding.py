@@ -128,7 +128,7 @@ def problems_of(how: How) -> list[FoldedFinding]:
         pytest.param(
             without(KUEUE),
             "kueue-deployment",
-            ["kueue-release", "kueue-gates", "access-provider-plugin"],
+            ["kueue-release", "kueue-gates"],
             id="there is no Kueue",
         ),
     ],

@@ -25,7 +25,6 @@ from tests.kubectl_placement.doctor.broken_scale import (
     SECRETS,
     TTL_GATE,
     claim,
-    placed_jobs,
     shared_worker,
     short_lived_jobs,
 )
@@ -484,32 +483,3 @@ def test_only_the_same_server_name_proxy_and_authority_may_be_one_worker(
     assert finding("duplicate-clusters", *hows, *told_apart)[0] is (
         level if users[0] == users[1] else Level.OK
     )
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        pytest.param(
-            placed_jobs(4, 60),
-            "unknown how long Kueue takes to place a job: the times of 4 of 5 Workloads are known",
-            id="too few",
-        ),
-        pytest.param(
-            both(placed_jobs(19, 2), placed_jobs(1, 300, "slow")),
-            "Kueue takes 2 s (p90 of 20 Workloads) to place a job, of 60 s",
-            id="one that is slow",
-        ),
-        pytest.param(
-            both(placed_jobs(5, 20), placed_jobs(9, -30, "again")),
-            "Kueue takes 20 s (p90 of 5 Workloads) to place a job, of 60 s",
-            id="those that became Ready again after the placement do not count",
-        ),
-        pytest.param(
-            both(placed_jobs(9, 30), setting("DISPATCHER", "true")),
-            "--waiting-grace is not used, because of --dispatcher or --removal-policy Immediate",
-            id="our dispatcher has no gate",
-        ),
-    ],
-)
-def test_a_grace_that_is_long_enough_or_not_used(how: How, message: str) -> None:
-    assert finding("waiting-grace", how) == (Level.OK, message)

@@ -267,7 +267,7 @@ def test_a_warning_if_the_current_context_may_be_another_hub(bench: Bench, tmp_p
     assert (shown.exit_code, shown.stderr, shown.stdout.splitlines()[4]) == (
         0,
         "",
-        "OK    kueue-release               Kueue 0.20.6",
+        "OK    kueue-release             Kueue 0.20.6",
     )
     shown = commands.run("doctor", "--from-dump", str(write_list(tmp_path / "dump.json", [])))
     assert (shown.exit_code, shown.stderr) == (

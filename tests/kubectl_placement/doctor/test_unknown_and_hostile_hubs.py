@@ -58,7 +58,7 @@ def test_unreadable_kinds_are_warnings_never_failures() -> None:
     assert [one for one in unknown if "unknown" not in one.message or "kubectl" not in one.fix] == []
     output = {rule.check for rule in RULES} - {one.check for one in unknown}
     assert output == {
-        *("kueue-crds", "ocm-crds", "inventory-crd"),  # by discovery
+        *("kueue-crds", "ocm-crds"),  # by discovery
         *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
         "nominations",  # by default, Kueue nominates
     }
@@ -96,13 +96,6 @@ def test_a_controller_may_run_elsewhere_where_its_lease_may_not_be_read() -> Non
             "unknown: the right to list leases.coordination.k8s.io in namespace kueue-system is missing",
             "kubectl auth can-i list leases.coordination.k8s.io -n kueue-system",
         ),
-        Finding(
-            "controller-settings",
-            Level.WARN,
-            "unknown, so the defaults are assumed: no Deployment or Lease of it was found: you may not list "
-            "all leases",
-            "kubectl get deployments -A -l app.kubernetes.io/name=placement-ac",
-        ),
     ]
 
 
@@ -125,9 +118,11 @@ def test_nothing_is_held_against_settings_that_are_not_known() -> None:
     wrong = [one for one in examined(read(objects)) if one.level is not Level.OK]
     assert [(one.check, one.level) for one in wrong] == [
         ("dispatcher-name", Level.WARN),
-        ("controller-settings", Level.WARN),
     ]
-    assert wrong[0].message.endswith(", if the controller uses the defaults: see controller-settings")
+    assert wrong[0].message.endswith(
+        ", if the controller uses the defaults: cannot read the settings file /etc/placement-ac/config.yaml: "
+        "ConfigMap placement-ac-system/placement-ac has no config.yaml, or cannot be read"
+    )
 
 
 def test_settings_that_are_given_count(tmp_path: Path) -> None:
@@ -150,9 +145,7 @@ def test_a_dump_of_kueues_namespace_says_nothing_of_the_controller() -> None:
     wrong = [one for one in examined(dump_of(kueues)) if one.level is not Level.OK]
     fix = f"kubectl get deployments.apps -n {OURS} -o yaml > deployments.yaml"
     output = f"unknown: the dump has no deployments of namespace {OURS}"
-    assert wrong == [
-        Finding(check, Level.WARN, output, fix) for check in ("controller", "controller-settings")
-    ]
+    assert wrong == [Finding("controller", Level.WARN, output, fix)]
 
 
 @pytest.mark.parametrize("junk", [None, 0, "'$(x)", [], {}, [[None]], [{"name": 1}], {"a": {}}], ids=repr)
@@ -202,9 +195,6 @@ HOSTILE = "x'\nEOF\n$(touch pwned) `touch pwned`; touch pwned #"
                 "args",
                 [HOSTILE, "--feature-gates=A=true"],
             ),
-        ),
-        both(
-            put(KUEUE, "spec", "template", "spec", "serviceAccountName", HOSTILE),
         ),
         put(KUEUE, *POD, "volumes", 1, "configMap", "name", HOSTILE),
         configured("- name: open-cluster-management", f"- name: {json.dumps(HOSTILE)}"),

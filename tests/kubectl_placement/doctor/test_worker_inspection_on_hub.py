@@ -109,7 +109,7 @@ def test_a_worker_that_never_answers(pair: Pair) -> None:
         ("$", []),
         ("$", {"versions": 7}),
         ("/v1beta2$", {"resources": [7]}),
-        ("/v1beta2/topologies$", {"items": 7}),
+        ("/v1beta2/resourceflavors$", {"items": 7}),
     ],
 )
 def test_a_malformed_answer_of_a_worker_is_reported(pair: Pair, path: str, answer: Any) -> None:

@@ -22,12 +22,10 @@ from kubectl_placement.doctor.worker_rules import examine_workers
 from kubectl_placement.hub.dump import Dump, MissingRight, Object
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.hub.kinds import CRD, RESOURCE_FLAVOR, TOPOLOGY
+from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
-    CLUSTER_QUEUE,
     LOCAL_QUEUE,
-    NAMESPACE,
     SECRET,
 )
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
@@ -132,7 +130,7 @@ def test_kinds_that_a_worker_does_not_list_in_time_are_unknown_and_fail_no_rule(
     wanted = WorkerTarget("c1", TARGET.credential, (ExpectedQueue("team", "q", "cq"),))
     late = dict.fromkeys(INSPECTED_KINDS, Unknown("the worker answered with HTTP 503", 503))
     assert findings_of(replace(HEALTHY, target=wanted, objects=late)) == [
-        ("worker-reads", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
+        ("worker-access", Level.WARN, "c1: unknown: the worker answered with HTTP 503")
     ]
 
 
@@ -141,7 +139,7 @@ def test_a_right_to_read_integrations_is_missing_only_with_the_setting() -> None
     message = "unknown, because the account of Secret kueue-system/s may not read it: Kueue's configuration"
     looks = setup(settings=Settings(dispatcher=True, look_for=("integrations",)))
     found = [one for one in examine_workers(looks, [visit]) if one.level is not Level.OK]
-    assert [(one.check, one.message) for one in found] == [("worker-reads", f"c1: {message}")]
+    assert [(one.check, one.message) for one in found] == [("worker-access", f"c1: {message}")]
     assert findings_of(visit) == []
 
 
@@ -201,14 +199,14 @@ MIGRATE = (
         pytest.param(queues_stored_in("v1beta2"), [], id="migrated"),
         pytest.param(
             queues_stored_in("v1beta1", "v1beta2"),
-            [("worker-stored-versions", Level.WARN, MIGRATE)],
+            [("stored-versions", Level.WARN, MIGRATE)],
             id="not migrated",
         ),
         pytest.param(
             FORBIDDEN,
             [
                 (
-                    "worker-reads",
+                    "worker-access",
                     Level.WARN,
                     f"c1: unknown, because the account of {FOUND.account} may not read it: {CRD.plural}",
                 )
@@ -223,8 +221,8 @@ def test_the_versions_in_which_a_worker_stores_objects(
     visit = replace(HEALTHY, objects={**HEALTHY.objects, QUEUES: answer})
     assert findings_of(visit) == findings
     checked = {one.check: one.fix for one in examine_workers(setup(), [visit])}
-    assert ("worker-stored-versions" in checked) is (answer is not FORBIDDEN)
-    if fix := checked.get("worker-stored-versions"):
+    assert ("stored-versions" in checked) is (answer is not FORBIDDEN)
+    if fix := checked.get("stored-versions"):
         [before, use, *_, patch, again] = fix.splitlines()
         assert (before, use) == (
             "before=$(kubectl config current-context) &&",
@@ -267,7 +265,7 @@ def test_objects_are_migrated_before_kueue_is_upgraded() -> None:
     older = replace(FOUND, kueue_version="v0.19.2")
     objects = {**HEALTHY.objects, QUEUES: queues_stored_in("v1beta1", "v1beta2")}
     found = findings_of(replace(HEALTHY, findings=older, objects=objects))
-    assert [check for check, _, _ in found] == ["worker-stored-versions", "worker-kueue"]
+    assert [check for check, _, _ in found] == ["stored-versions", "worker-kueue"]
 
 
 def test_an_account_that_may_not_open_preemption_gates_is_warned_of() -> None:
@@ -335,26 +333,6 @@ def test_a_cluster_of_two_checks_is_visited_once_for_the_queues_of_both() -> Non
     ]
 
 
-def test_one_of_two_queues_that_leaves_topologies_to_the_worker_is_enough() -> None:
-    queues = (ExpectedQueue("team", "a", "cq", flavor="tas"), ExpectedQueue("team", "b", "plain"))
-    local = [
-        {"metadata": {"namespace": "team", "name": name}, "spec": {"clusterQueue": "cq"}} for name in "ab"
-    ]
-    flavors = [{"name": "default"}]
-    active = {"conditions": [{"type": "Active", "status": "True"}]}
-    spec = {"namespaceSelector": {}, "resourceGroups": [{"flavors": flavors}]}
-    things = {
-        NAMESPACE: ({"metadata": {"name": "team"}},),
-        LOCAL_QUEUE: tuple(local),
-        CLUSTER_QUEUE: ({"metadata": {"name": "cq"}, "spec": spec, "status": active},),
-        RESOURCE_FLAVOR: ({"metadata": {"name": "default"}},),
-        TOPOLOGY: (),
-    }
-    for order in (queues, queues[::-1]):
-        visit = replace(HEALTHY, target=replace(TARGET, queues=order), objects=things)
-        assert [(check, level) for check, level, _ in findings_of(visit)] == [("worker-topology", Level.FAIL)]
-
-
 def test_where_secrets_may_not_be_read_no_worker_is_without_credentials() -> None:
     objects = manifests.load(FEDERATIONS / "eu.yaml")
     dump = dump_of([*objects, decision("cluster1", of="placement-eu")])
@@ -381,6 +359,5 @@ def test_where_the_hubs_queues_may_not_be_read_no_worker_has_the_right_ones() ->
             "worker-jobs",
             "worker-same-names",
             "worker-rights",
-            "worker-reads",
         )
     ]

@@ -1,6 +1,5 @@
 """`doctor --workers`: each problem of a worker is reported alone, and its fix, pasted, repairs it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from tests.kubectl_placement.doctor.worker_pair import (
     KUEUE,
     QUEUE,
     SECRET,
-    TOPOLOGY,
     Object,
     Pair,
     needed,
@@ -81,23 +79,6 @@ def inactive(reason: str) -> Callable[[Pair], Any]:
     return lambda pair: pair.worker.ask("PATCH", f"{QUEUE}/status", status, "merge")
 
 
-def plain_flavor(labels: Object) -> Callable[[Pair], Any]:
-    """Return what makes a flavor without a Topology, alone in the queue, as an admin does: by kubectl."""
-    flavor = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ResourceFlavor",
-        "metadata": {"name": "plain"},
-        "spec": {"nodeLabels": labels, "tolerations": [TOLERATION]},
-    }
-
-    def change(pair: Pair) -> None:
-        pair.worker.try_("DELETE", f"{KUEUE}/resourceflavors/plain")
-        pair.paste(f"kubectl --context {CLUSTER} apply -f - <<'EOF'\n{json.dumps(flavor)}\nEOF")
-        queue_with("plain")(pair)
-
-    return change
-
-
 def namesake(*, quota: bool) -> Callable[[Pair], Any]:
     """Return what makes a job of the hub wait for the worker, where a Job of somebody else has its name."""
     job = hub_job("train", "team", "q")
@@ -120,14 +101,12 @@ CONFIG = f"{CORE}/namespaces/{NS}/configmaps/{kueue.CONFIG}"
 ONLY_JOBS = "kind: Configuration\nintegrations: {frameworks: [batch/job]}\n"
 JOB = "/apis/batch/v1/namespaces/team/jobs/train"
 SAME_NAME = "it is another one of the same name"
-TOLERATION = {"key": "spot", "operator": "Exists"}
 PUT_SECRET = (
     "kubectl create secret generic -n kueue-system multikueue-cluster2"
     " --from-file=kubeconfig=cluster2.kubeconfig --dry-run=client -o yaml | kubectl apply -f -"
 )
 ADMITS = "ClusterQueue cluster-queue-tas admits"
 APPLY = "kubectl --context cluster2 apply -f - <<'EOF'\n"
-LEFT = "the hub's ClusterQueue cluster-queue-tas leaves topology requests to the worker"
 BREAKS = (
     Break(
         "the worker is away",
@@ -168,7 +147,7 @@ BREAKS = (
     Break(
         "objects may be stored in a version of before",
         stored_in("v1beta1", "v1beta2"),
-        "worker-stored-versions",
+        "stored-versions",
         "WARN",
         "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
         " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
@@ -231,16 +210,16 @@ BREAKS = (
     Break(
         "it may not be looked at",
         lambda pair: pair.grant("reader", READS[0]),
-        "worker-reads",
+        "worker-access",
         "WARN",
         f"unknown, because the account of Secret {NS}/multikueue-cluster2 may not read it: localqueues,"
-        " clusterqueues, resourceflavors, topologies, customresourcedefinitions, the release of Kueue",
+        " clusterqueues, resourceflavors, customresourcedefinitions, the release of Kueue",
         APPLY + "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole",
     ),
     Break(
         "a namespace is missing",
         without(f"{CORE}/namespaces/team"),
-        "worker-namespaces",
+        "worker-queues",
         "FAIL",
         "namespaces team are missing: their jobs cannot run there",
         APPLY + "apiVersion: v1\nkind: Namespace",
@@ -313,32 +292,10 @@ BREAKS = (
     Break(
         "a flavor is missing",
         queue_with("default-flavor-tas", "spot"),
-        "worker-flavors",
+        "worker-cluster-queues",
         "FAIL",
         "ClusterQueue cluster-queue-tas names ResourceFlavor spot, which does not exist",
         APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor",
-    ),
-    Break(
-        "the Topology is missing",
-        without(TOPOLOGY),
-        "worker-topology",
-        "FAIL",
-        f"{LEFT}, and ResourceFlavor default-flavor-tas names Topology topology-tas, which does not exist",
-        APPLY + "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology",
-    ),
-    *(
-        Break(
-            f"no flavor names a Topology, and its labels are {labels}",
-            plain_flavor(labels),
-            "worker-topology",
-            "FAIL",
-            f"{LEFT}, and no ResourceFlavor of ClusterQueue cluster-queue-tas names a Topology",
-            'kubectl --context cluster2 patch resourceflavor plain --type=merge -p \'{"spec":{' + patch,
-        )
-        for labels, patch in (
-            ({}, '"nodeLabels":{"cloud.provider.com/node-group":"tas"},"topologyName":"topology-tas"}}\''),
-            ({"pool": "a"}, '"topologyName":"topology-tas"}}\''),
-        )
     ),
 )
 
@@ -390,14 +347,6 @@ def test_the_hubs_own_job_that_kueue_has_not_recorded_yet_is_no_other(broken_pai
     levels = broken_pair.levels()
     without(JOB)(broken_pair)
     assert levels == ALL_OK
-
-
-def test_a_fix_keeps_the_fields_of_a_flavor(broken_pair: Pair) -> None:
-    plain_flavor({"pool": "a"})(broken_pair)
-    [wrong] = [one for one in broken_pair.doctor() if one["level"] != "OK"]
-    broken_pair.paste(wrong["fix"])
-    spec = broken_pair.worker.ask("GET", f"{KUEUE}/resourceflavors/plain")["spec"]
-    assert spec == {"nodeLabels": {"pool": "a"}, "tolerations": [TOLERATION], "topologyName": "topology-tas"}
 
 
 def test_every_rule_has_been_broken() -> None:

@@ -1,6 +1,5 @@
 """Rubbish for any file that a command reads."""
 
-import json
 from typing import Any, Final
 
 import yaml
@@ -245,33 +244,5 @@ CONTENTS: Final[dict[str, str | bytes]] = {
     "a hub's with a long host": (
         "current-context: embedded-hub\nclusters: [{cluster: {server: 'https://" + "a" * 64 + ":1'}}]"
     ),
-    "a recording of nothing": '{"time": "2024-01-01T00:00:00Z"}',
-    "a recording of rubbish": json.dumps(
-        {"time": "x", "check": 1, "listed": {}, "draining": "a", "scores": [1], "running": 1}
-    ),
-    "a recording in the year 1": json.dumps(
-        {"time": "0001-01-01T00:00:00+23:59", "check": "a", "listed": ["b"], "draining": []}
-    ),
-    "a recording in the year 9999": json.dumps(
-        {"time": "9999-12-31T23:59:59-23:59", "check": "a", "listed": ["b"], "draining": []}
-    ),
-    "a recording from the first to the last year": "\n".join(
-        json.dumps({"time": time, "check": "a", "listed": ["b"], "draining": ["c"], "scores": {"b": 10**17}})
-        for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
-    ),
-    "a recording of one moment": json.dumps(
-        {"time": "2024-01-01T00:00:00Z", "check": "", "listed": [""], "draining": ["\0"], "scores": {"": -1}}
-    ),
-    "a recording with many digits": (
-        '{"time": "2024-01-01T00:00:00Z", "check": "a", "listed": [], "draining": [], "scores": {"a": '
-        + "9" * 5000
-        + "}}"
-    ),
-    "a recording with a number beyond 64 bits": (
-        '{"time": "2024-01-01T00:00:00Z", "check": "a", "listed": ["a"], "draining": [], "scores": {"a": '
-        + "9" * 30
-        + "}}"
-    ),
-    "a recording at a huge time": '{"time": 99999999999999999, "check": "a", "listed": [], "draining": []}',
 }
 """The contents of any file."""

@@ -51,7 +51,6 @@ def all_options() -> list[Option]:
 
 OPTIONS: Final = all_options()
 NEEDS: Final = {
-    ("timeline", "lasts"): ("--record", "new"),
     ("doctor", "cluster"): ("--workers",),
     ("doctor", "timeout"): ("--workers",),
     ("doctor", "access_providers"): ("--workers",),

@@ -168,8 +168,6 @@ FOUND: Final = {
     "run --metrics-bind-address": ("a host with an empty label",),
     "run --health-probe-bind-address": ("a host that is too long",),
     "status --from-dump": ("many spaces", "a file: a huge number", "a file: a billion laughs of lists"),
-    "timeline --since": ("a duration beyond the calendar", "a duration beyond datetime"),
-    "timeline --from": ("a file: a recording in the year 1", "a file: a recording in the year 9999"),
     "plan --filename": ("many spaces", "a file: a billion laughs as an object"),
 }
 """Rubbish that once ended in a traceback, or never ended."""
@@ -213,14 +211,6 @@ def sampled(option: Option, number: int, folder: Path, stride: int = STRIDE) -> 
     kinds = list(rubbish(option, folder))
     assert set(once) <= {kind for kind, _ in kinds}
     return [one for index, one in enumerate(kinds) if one[0] in once or (index + number) % stride == 0]
-
-
-@pytest.mark.parametrize("form", ["table", "html", "json"])
-def test_a_recording_of_all_years_is_drawn(folder: Path, form: str) -> None:
-    path = folder / "recording"
-    path.write_text(str(CONTENTS["a recording from the first to the last year"]))
-    done = commands.run("timeline", "--from", str(path), "-o", form)
-    assert (done.exit_code, done.exception) == (0, None)
 
 
 def test_at_least_200_kinds_are_thrown(folder: Path) -> None:

@@ -61,7 +61,7 @@ def test_streams_show_what_python_and_libraries_print(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     "words",
     [["status"], ["status", "-o", "json"], ["status", "-o", "yaml"], ["explain", "check", "p"], ["doctor"],
-     ["graph"], ["graph", "-o", "html"], ["timeline", "p"], ["plan", "-f", "FILE"], ["status", EVIL]],
+     ["status", "-o", "mermaid"], ["plan", "-f", "FILE"], ["status", EVIL]],
     ids=lambda words: " ".join(words[:3]).replace(EVIL, "EVIL"),
 )  # fmt: skip
 @pytest.mark.embedded("a real API server refuses some of these names")

@@ -31,7 +31,6 @@ class Places(NamedTuple):
 
     condition: str
     status: str
-    timeline: str
     page: str
     metrics: str
     start: str
@@ -43,7 +42,6 @@ def everywhere(state: str) -> Places:
     return Places(
         "" if state == "listed" else state,
         state,
-        shown,
         shown,
         "" if state == "listed" else state,
         "draining" if state == "draining" else "",
@@ -79,7 +77,6 @@ class Scene:
                 "",
             ),
             status,
-            _now(self.command("timeline", "p")),
             _now(self.page()),
             next((s for s in ("draining", "standby") if page.sum("clusters", check="p", state=s)), ""),
             "draining" if page.sum("oldest_drain_start_timestamp_seconds", check="p") else "",

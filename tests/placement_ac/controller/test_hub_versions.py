@@ -20,13 +20,8 @@ MULTIKUEUE = ("multikueueconfigs.kueue.x-k8s.io", "multikueueclusters.kueue.x-k8
 
 
 def kueue_of(version: str) -> list[Object]:
-    """CRDs as if Kueue served that version alone (v1alpha1: MultiKueue only, as it was)."""
-    old = version == "v1alpha1"
-    crds = with_kueue_in(strict_crds(), "v1beta1" if old else version)
-    for crd in crds:
-        if old and crd["metadata"]["name"] in MULTIKUEUE:
-            crd["spec"]["versions"][0]["name"] = "v1alpha1"
-    return crds
+    """CRDs as if Kueue served that version alone."""
+    return with_kueue_in(strict_crds(), version)
 
 
 def _set_cap(crds: list[Object], most: int) -> list[Object]:
@@ -42,17 +37,16 @@ SECRET = {"kubeConfig": {"location": "multikueue-a", "locationType": "Secret"}}
 
 
 @pytest.mark.parametrize(
-    ("served", "checks", "spec"),
+    ("served", "spec"),
     [
-        pytest.param("v1beta2", "v1beta2", {"clusterSource": SECRET}, id="v1beta2"),
-        pytest.param("v1beta1", "v1beta1", SECRET, id="v1beta1"),
-        pytest.param("v1alpha1", "v1beta1", SECRET, id="v1alpha1, checks in v1beta1"),
+        pytest.param("v1beta2", {"clusterSource": SECRET}, id="v1beta2"),
+        pytest.param("v1beta1", SECRET, id="v1beta1"),
     ],
 )
 def test_each_version_of_kueue_gets_its_own_fields(
-    a_hub: HubMaker, tmp_path: Path, served: str, checks: str, spec: Object
+    a_hub: HubMaker, tmp_path: Path, served: str, spec: Object
 ) -> None:
-    with a_hub(crds=kueue_of(served)) as hub, Driver(hub, checks) as admin:
+    with a_hub(crds=kueue_of(served)) as hub, Driver(hub, served) as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         admin.select("p", "a")
@@ -60,10 +54,9 @@ def test_each_version_of_kueue_gets_its_own_fields(
         with Controllers(tmp_path / "kubeconfig") as controllers:
             controllers.start()
             eventually(lambda: admin.reason("p"), "Active")
-        admin.v = served
         cluster = admin.get(admin.kueue("multikueueclusters", "p-a")) or {}
         assert cluster["spec"] == spec
-        assert cluster["metadata"]["ownerReferences"][0]["apiVersion"] == f"kueue.x-k8s.io/{checks}"
+        assert cluster["metadata"]["ownerReferences"][0]["apiVersion"] == f"kueue.x-k8s.io/{served}"
         assert admin.listed("p") == ["p-a"]
 
 

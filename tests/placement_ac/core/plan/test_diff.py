@@ -367,12 +367,6 @@ def test_owners_are_written_in_the_version_that_the_hub_serves() -> None:
             id="v1beta1",
         ),
         pytest.param(
-            CredentialSource("Secret", "s"),
-            "v1alpha1",
-            {"kubeConfig": {"location": "s", "locationType": "Secret"}},
-            id="v1alpha1",
-        ),
-        pytest.param(
             CredentialSource("ClusterProfile", "c"),
             "v1beta2",
             {"clusterSource": {"clusterProfileRef": {"name": "c"}}},

@@ -1,4 +1,4 @@
-"""`graph -o html` and `timeline -o html`: the page of `ui` as a file, with the data inside."""
+"""The page of `ui` as a file, with the data of checks or of a timeline inside: for pictures and tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
