@@ -24,6 +24,9 @@ pytest_plugins = ["tests.support.async_tests", "tests.support.stage"]
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
+LONG = frozenset({"day", "properties"})
+"""Folders whose tests are all long."""
+
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")  # how long an example takes depends on the machine, and is no finding
 
@@ -83,7 +86,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a real API server leave out what does not use it, and skip what needs the embedded hub instead."""
+    """Days and properties are long. On a real API server, what does not use it is left out, and what needs the
+    embedded hub instead is skipped."""
+    for item in items:
+        if LONG.intersection(item.path.parts):
+            item.add_marker(pytest.mark.long)
     if not _shares_an_api_server(config):
         return
     hubs = [item for item in items if _has_a_hub(item)]

@@ -84,7 +84,7 @@ def test_kinds_that_a_hub_does_not_serve_are_named(dump: Dump, expected: str) ->
             tuple(MissingRight("list", kind) for kind in ALL_KINDS if kind in VIEWER_KINDS),
             f"{BIND}: you may not list admissionchecks, multikueueconfigs, multikueueclusters, placements, "
             "placementdecisions, workloads, clusterprofiles, addonplacementscores, managedclusters, "
-            "managedclustersets and 15 more",
+            "managedclustersets and 14 more",
             id="many are one line",
         ),
     ],

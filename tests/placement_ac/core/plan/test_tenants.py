@@ -72,7 +72,7 @@ def with_terms(job: int, number: int, operator: str = "In") -> Any:
             id="anti-affinity",
         ),
         pytest.param(
-            150,
+            15,
             60,
             lambda n, size: {"pods": (with_terms(n, 100),) * size},
             "at most 512 are read, it has 12,000",
