@@ -88,7 +88,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Days and properties are long.
 
-    On a real API server, what does not use it is left out, and what needs the embedded hub instead is skipped.
+    On a real API server, others are left out, and what needs the embedded hub instead is skipped.
     """
     for item in items:
         if LONG.intersection(item.path.parts):
