@@ -112,7 +112,7 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
 
 @hub_rule(
     "credential-expiry",
-    "no credentials expire within `--credentials-warning`",
+    "no credentials expire within seven days",
     "kubectl create secret generic -n KUEUE SECRET --from-file=kubeconfig=FILE",
     ADMISSION_CHECK,
     unknown=_unknown,

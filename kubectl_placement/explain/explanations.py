@@ -217,7 +217,7 @@ def _list_steps(case: PlacementView) -> Iterator[ExplainStep]:
     """Yield the content of Kueue's list, and the clusters that a held mass loss keeps on it."""
     source = f"MultiKueueConfig {case.name}"
     for why in set(case.held_clusters.values()):
-        yield StepName.GUARD.note(why, "settings mass-loss-share, mass-loss-grace")
+        yield StepName.GUARD.note(why, "setting mass-loss-grace")
     if unknown := case.view.dump.why_unknown(MULTIKUEUE_CONFIG):
         yield StepName.LIST.unknown(f"Kueue's list is {unknown}", source)
     elif case.snapshot.objects.config is None:

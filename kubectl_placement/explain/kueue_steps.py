@@ -171,7 +171,7 @@ def _slot_step(case: PlacementView, row: ClusterRow) -> ExplainStep:
 def _removal_steps(case: PlacementView, row: ClusterRow) -> Iterator[ExplainStep]:
     if held := case.held_clusters.get(row.name):
         message = f"it stays listed for now: {held}"
-        yield StepName.GUARD.note(message, "settings mass-loss-share, mass-loss-grace")
+        yield StepName.GUARD.note(message, "setting mass-loss-grace")
         return
     step = next((step for step in case.targets.drain.steps if step.name == row.cluster_object), None)
     if step is None:

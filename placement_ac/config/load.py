@@ -29,6 +29,11 @@ _NO_MOVES: Final = (
 REMOVED: Final[Mapping[str, str]] = {
     "prepare_clusters": "take it out: clusters have MultiKueueClusters once they are selected",
     "preconditions": "write look-for: jobs and integrations are looked for on workers, and no other objects",
+    "mass_loss_share": "take it out: a loss of more than half is held, for mass-loss-grace",
+    "credentials_warning": "take it out: an event warns seven days before, or when a tenth is left",
+    "score_step": "take it out: a score changes by ten points or more",
+    "worker_timeout": "take it out: a worker has five seconds to answer",
+    "writes_per_second": "take it out: 50 repeated writes a second, after a burst of 200",
     "give_up": "take it out: a job waits until its owner stops it (spec.active of its Workload)",
     "moves": _NO_MOVES,
     "move_after": _NO_MOVES,

@@ -85,7 +85,6 @@ def placement_policy(settings: Settings, judged_at_once: int | None = None) -> P
         waiting_grace=settings.waiting_grace,
         settle=settings.settle,
         retention=settings.cluster_retention,
-        loss_share=settings.mass_loss_share,
         loss_grace=settings.mass_loss_grace,
         reorder_margin=settings.reorder_margin,
         reorder_interval=settings.reorder_interval,
@@ -103,7 +102,6 @@ def placement_policy(settings: Settings, judged_at_once: int | None = None) -> P
         cost_labels=settings.cost_labels,
         gpus=frozenset(settings.score_gpus),
         avoid_after_failure=settings.avoid_after_failure,
-        expiry_warning=settings.credentials_warning,
         probe=settings.credentials_probe,
     )
 
@@ -204,7 +202,6 @@ def score_policy(settings: Settings) -> ScorePolicy:
     """Return the policy for scores that are reported."""
     return ScorePolicy(
         enabled=settings.report_scores,
-        step=settings.score_step,
         hold=settings.score_hold,
         interval=settings.score_interval,
         gpus=settings.score_gpus,

@@ -22,7 +22,6 @@ from placement_ac.core.api.constants import (
     DRAIN,
     PER_PLACEMENT,
     WAITING_GRACE_MIN_SECONDS,
-    WRITES_PER_SECOND,
     CredentialMethod,
     CredentialsForm,
     ProvisionMode,
@@ -151,8 +150,6 @@ class Settings(BaseModel):
     """While decisions change more often than this, no cluster is removed; 0: removals do not wait."""
     cluster_retention: Seconds = 3600.0
     """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
-    mass_loss_share: float = Field(0.5, ge=0, le=1)
-    """Hold the list if more than this share of at least 4 clusters (or all) would leave at once."""
     mass_loss_grace: Seconds = 300.0
     """How long the list is held then; 0: not at all."""
     reorder_margin: int = Field(10, ge=0)
@@ -189,8 +186,6 @@ class Settings(BaseModel):
     avoid_after_failure: Seconds = 0.0
     """How long a job avoids a cluster where it failed, such as 10m; where jobs keep failing, no new one is
     sent. Only with the dispatcher; 0: failures are not remembered."""
-    worker_timeout: Seconds = Field(5.0, gt=0)
-    """How long a worker may take to answer."""
     access_providers: File | None = None
     """The access providers of ClusterProfiles, as in Kueue's configuration (JSON or YAML)."""
     credentials_provision: ProvisionMode = "none"
@@ -201,8 +196,6 @@ class Settings(BaseModel):
     """Where to put a token: into a kubeconfig Secret, or (by OCM) into the ClusterProfile's namespace."""
     credentials_validity: Seconds = Field(86400.0, ge=600)
     """The lifetime of a token; OCM renews it when a fifth is left."""
-    credentials_warning: Seconds = 604800.0
-    """How long before credentials expire an event warns, or when a tenth is left."""
     credentials_probe: bool = False
     """Probe a cluster before it is listed."""
     cluster_proxy: str = Field("", pattern=r"^(https://[^/?#@\s]+(/[^?#@\s]*)?)?$")
@@ -218,8 +211,6 @@ class Settings(BaseModel):
     """The share of a cluster's CPU, memory and ephemeral storage that is no quota there, like 10%."""
     report_scores: bool = False
     """Report scores of the clusters for Placements: AddOnPlacementScores named placement-ac."""
-    score_step: int = Field(10, ge=1, le=100)
-    """Report another score only if it differs by this many points or more."""
     score_hold: Seconds = 60.0
     """How long it must differ before it is reported."""
     score_interval: Seconds = Field(60.0, ge=1)
@@ -245,8 +236,6 @@ class Settings(BaseModel):
     """Where /metrics is served, as HOST:PORT or :PORT.  [default: nowhere]"""
     health_probe_bind_address: Address = ""
     """Where /healthz and /readyz are served, as HOST:PORT or :PORT.  [default: nowhere]"""
-    writes_per_second: int = Field(WRITES_PER_SECOND, ge=1)
-    """How often objects that were written just now may be written again, after a burst of 200."""
     leader_elect: bool = True
     """Write only while holding a Lease, so that there can be several replicas."""
     leader_elect_lease_duration: Seconds = Field(15.0, ge=1)

@@ -24,6 +24,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_SCORE,
     SECRET,
     WORKLOAD,
+    WRITES_PER_SECOND,
     Kind,
     Resource,
 )
@@ -75,13 +76,12 @@ def new_reconciler(
         client,
         resources[SECRET],
         settings.kueue_namespace,
-        timeout=settings.worker_timeout,
         providers=inputs.providers,
         profile_resource=resources.get(CLUSTER_PROFILE),
     )
     version, kueue = resources[WORKLOAD].version, inputs.facts.kueue
     probe = Probe(connector, policy.worker_requirements(settings, version, kueue))
-    limits = WriteLimits(settings.writes_per_second)
+    limits = WriteLimits(WRITES_PER_SECOND)
     writer, queues = (
         Writer(client, resources, on_write, inputs.metrics, limits=limits),
         QueueReader(connector, kueue_namespace=policy.integrations_namespace(settings)),

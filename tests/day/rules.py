@@ -17,6 +17,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
+from placement_ac.core.inputs.state import PlacementPolicy
 from placement_ac.core.selection.mass_loss import FEW
 from placement_lab.standins.multikueue import objects as of
 from tests.day.trace import CLUSTERS, HOUR, clock
@@ -186,7 +187,7 @@ class Rules:
         counted = selected if edited else counted
         self.selected[placement], self.losses[placement] = selected, (first, counted)
         lost, net = counted - selected, len(counted - selected) - len(selected - counted)
-        is_share = len(counted) >= FEW and net > len(counted) * settings.mass_loss_share
+        is_share = len(counted) >= FEW and net > len(counted) * PlacementPolicy().loss_share
         return lost if net > 0 and (is_share or net == len(counted)) else frozenset()
 
     def _started(self, name: str, worker: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, Kind
+from placement_ac.core.inputs.score_reports import ScorePolicy
 from tests.day.rules import Rules
 from tests.support.virtual.clock import START
 
@@ -55,7 +56,7 @@ class ScoreRules:
         small = [
             name
             for name, value in scores.values.items()
-            if is_fresh and name in old and 0 < abs(value - old[name]) < settings.score_step
+            if is_fresh and name in old and 0 < abs(value - old[name]) < ScorePolicy().step
         ]
         if small:
             self._rules.found("scores", f"{', '.join(small)} of {cluster} changed by less than the step")

@@ -245,7 +245,7 @@ REGROUP_SECONDS: Final = 0.25
 """How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
 WRITES_PER_SECOND: Final = 50
-"""The default of the setting `writes_per_second`."""
+"""How often objects that were written just now may be written again, after a burst of 200."""
 WAITING_GRACE_MIN_SECONDS: Final = 15.0
 """The shortest grace of waiting Workloads (seen: 4 s to place a job after a change of the list)."""
 UNLIST_AFTER_SECONDS: Final = 3600.0

@@ -255,7 +255,7 @@ GIVEN = {
     "credentials": "secret,access-provider",
     "credentials_validity": "1234567.5s",
     "dispatcher": "true",
-    "mass_loss_share": "0.25",
+    "step_size": "2",
     "frameworks": "",
     "cluster_proxy": "https://proxy/path",
 }
