@@ -28,7 +28,7 @@ SBOM_VENV := build/sbom
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-trace bench-profile clean
+.PHONY: help demo pictures chart manifests reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-trace bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ pictures: $(VENV)/installed ## Make the pictures in docs/images anew, on an embe
 
 chart: $(VENV)/installed ## Write the chart's schema and table of values anew, from its values.yaml and the settings
 	$(BIN)/python -m website.chart
+
+manifests: $(VENV)/installed ## Write the chart's rules and the table of permissions anew, from the roles in config
+	$(BIN)/python -m website.manifests
 
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options

@@ -34,6 +34,7 @@ from tests.support.installation import (
     pod_of,
     rendered,
 )
+from website import manifests
 
 NS = "kueue-system"
 KUBERNETES = ("1.29", "1.33", "1.37")
@@ -355,49 +356,12 @@ def test_every_binding_is_for_the_one_account() -> None:
 # -- what docs/install.md says
 
 INSTALL = ROOT / "docs" / "install.md"
-OF_USERS = ("-viewer", "-job-viewer", "-job-viewer-namespace", "-drain", "-capacity-viewer")
-"""The suffixes of roles for users, not for the controller."""
-PLACES = {"": "everywhere", "kueue-system": "Kueue's namespace"}
 
 
-def rights() -> list[tuple[str, ...]]:
-    """Each rule of each role of the controller's, one row per resource, as in the table."""
-    found = []
-    for one in (one for overlay in OVERLAYS for one in rendered(overlay) if one["kind"].endswith("Role")):
-        if one["metadata"]["name"].removeprefix(NAME) in OF_USERS:
-            continue
-        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
-        place = "each namespace of Placements" if name == f"{NAME}-placements" else PLACES.get(namespace, "")
-        for rule in one["rules"]:
-            for resource in rule["resources"]:
-                named = ", ".join(rule.get("resourceNames", ()))
-                row = (
-                    COMPONENT_OF[name.removeprefix(NAME)],
-                    rule["apiGroups"][0] or "(core)",
-                    f"{resource} named {named}" if named else resource,
-                    ", ".join(rule["verbs"]),
-                    place,
-                )
-                found += [row] if row not in found else []
-    return found
-
-
-COMPONENT_OF = {
-    "": "default",
-    "-placements": "default",
-    "-capacity": "default",
-    "-provisioning": "provisioning",
-    "-kubeconfigs": "provisioned-kubeconfigs",
-    "-cluster-profile": "cluster-profile",
-    "-probe": "probe",
-    "-scores": "scores",
-    "-worker-setup": "worker-setup",
-}
-
-
-def test_the_table_of_permissions() -> None:
-    rows = table(INSTALL, "Permissions")
-    assert sorted(rows) == sorted(rights())
+def test_what_is_made_from_the_roles_is_current() -> None:
+    assert manifests.RULES.read_text("utf-8") == manifests.rules(), "run `make manifests`"
+    page = INSTALL.read_text("utf-8")
+    assert page == manifests.permissions(page), "run `make manifests`"
 
 
 def test_the_table_of_modes() -> None:
