@@ -158,7 +158,8 @@ def _whole_plan(
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     lacking, connections = lacking_clusters(snapshot, targets), connection_events(snapshot, targets)
     quarantines = quarantine_events(snapshot, targets)
-    capacity = _capacity(snapshot, context.verdict, targets)
+    verdicts = _verdicts(snapshot, targets, context.verdict)
+    capacity = _capacity(snapshot, context.verdict, targets) if verdicts else CapacityPlan()
     probe_requests, next_probe = due_probes(snapshot)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
@@ -172,7 +173,7 @@ def _whole_plan(
         selected=selection.ranked,
         unusable=tuple([name for name in selection.left_out if not maintenance_of(snapshot, name)]),
         drain_states={step.cluster: step.state.name.lower() for step in drain.steps},
-        verdicts={**_verdicts(snapshot, targets, context.verdict), **context.refused},
+        verdicts={**verdicts, **context.refused},
         config=objects.config,
         clusters=objects.clusters,
         to_provision=provisioned.clusters,
