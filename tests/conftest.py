@@ -24,8 +24,8 @@ pytest_plugins = ["tests.support.async_tests", "tests.support.stage"]
 
 sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
-LONG = frozenset({"day", "properties"})
-"""Folders whose tests are all long."""
+LONG = frozenset({"day", "properties", "standins"})
+"""Folders whose tests are all long. Stand-ins are tested by recordings of the real ones as well."""
 
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")  # how long an example takes depends on the machine, and is no finding
@@ -86,7 +86,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Days and properties are long.
+    """The tests of some folders are long.
 
     On a real API server, others are left out, and what needs the embedded hub instead is skipped.
     """
