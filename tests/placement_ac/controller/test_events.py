@@ -87,7 +87,7 @@ def test_an_unusable_cluster_is_reported_once_by_all_checks(
     assert [event["count"] for event in complaints()] == [1]
     shorten(monkeypatch, REPEAT_SECONDS=0.0)
     with controllers():
-        eventually(lambda: [event["count"] for event in complaints()], [2])
+        eventually(lambda: [event["count"] >= 2 for event in complaints()], [True])
 
 
 def test_no_event_reports_a_write_that_failed(admin: Driver, controllers: Controllers) -> None:
