@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Of every platform and Python, as the image has another Python than this machine.
 LOCK := --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate --upgrade
-# Scripts that wait for fixed times: three at a time, and nothing beside them.
+# Scripts that wait for fixed times: six at a time, and nothing beside them.
 CASES := tests/published/cases
 # The three packages, and how their names are kept out of what is locked.
 PROJECTS := pyproject.toml kubectl_placement/pyproject.toml placement_lab/pyproject.toml
@@ -80,8 +80,8 @@ test-long: $(VENV)/installed ## Run the long tests: whole installations, many ki
 test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if they are here: see CONTRIBUTING.md
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m shared --ignore $(CASES) tests/published
 
-test-cases: $(VENV)/installed ## Play the cases of users, if they are here: see CONTRIBUTING.md
-	$(BIN)/pytest -n 3 -m shared $(CASES)
+test-cases: $(VENV)/installed ## Play the cases of users, if they are here; ONLY names files: see CONTRIBUTING.md
+	$(BIN)/pytest -n 6 -m shared $(or $(ONLY),$(CASES))
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
