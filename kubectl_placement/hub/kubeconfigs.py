@@ -28,7 +28,7 @@ def server_and_user(secret: Object | None) -> tuple[str, ...] | None:
 def endpoint_of(secret: Object | None) -> tuple[str, ...] | None:
     """Return a value that two kubeconfigs with the same server, TLS name, proxy and CA share; None as above.
 
-    Many clusters may stand behind one such endpoint (Teleport), told apart by the client's certificate alone.
+    Many clusters may stand behind one such endpoint (Teleport); only the client's certificate differs.
     """
     if (access := _access(secret)) is None:
         return None

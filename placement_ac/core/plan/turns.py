@@ -19,8 +19,6 @@ JUDGED_AGAIN_SECONDS: Final = 2.0
 """When the next ones are judged again, once all have been judged; a write brings the next plan at once."""
 AWAITED_ANSWER: Final = 0
 """In place of how often a Workload was judged: it waited for a worker's answer in its turn."""
-
-
 LARGE_SIZE: Final = 50
 """A job of more (`JobSpec.size`) is judged in the time of LARGE_WEIGHT others."""
 LARGE_WEIGHT: Final = 10
