@@ -19,8 +19,6 @@ def capacity_inputs(
 ) -> CapacityInputs:
     """Return what the CapacityProviders of a Placement depend on; `clusters` are those that may count."""
     providers = tables.capacity_providers.by("placement", placement)
-    if not providers:
-        return CapacityInputs()
     names = {
         name for check in checks for _, name in tables.cluster_queues.index("check").ids(check.meta.name)
     }

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 def with_failures(
     fleet: FleetState,
-    memory: FailureMemory | None,
+    memory: FailureMemory,
     listed: Mapping[str, KueueObject],
     workloads: Collection[Workload],
     now: datetime,
@@ -32,8 +32,6 @@ def with_failures(
     `listed`: managed cluster → its MultiKueueCluster; `recovered_after`: for how long a job must be well on a
     quarantined cluster, in seconds.
     """
-    if memory is None:
-        return fleet
     cluster_of = {worker.meta.name: cluster for cluster, worker in listed.items()}
     connected = {cluster: worker for cluster, worker in listed.items() if worker.active}
     failing = _by_cluster(memory.failing(now), cluster_of)

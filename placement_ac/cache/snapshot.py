@@ -18,6 +18,7 @@ from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.core.api import objects
 from placement_ac.core.api.constants import MANAGED_CLUSTER
 from placement_ac.core.inputs import state
+from placement_ac.core.inputs.capacity import CapacityInputs
 from placement_ac.core.inputs.identity import Identities
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.unknown_copies import UnknownCopiesByCredentials
@@ -98,6 +99,30 @@ class SnapshotBuilder:
             for entry, cluster in zip(listed, listed_clusters, strict=True)
             if entry in clusters
         }
+        fleet = state.FleetState(
+            deleted,
+            unreachable,
+            labels=self._labels([*credentials, *listed_clusters]),
+            taints=self._taints([*credentials, *listed_clusters]),
+            last_by_group=self._last_by_group(name, workloads),
+            worker_copies=worker_copies,
+            queue_facts=queue_facts,
+            probe_results=probe_results,
+            identities=identities,
+            unknown_copies=unknown_copies,
+            managed=self._managed([*credentials, *listed_clusters, *before]),
+            setup_remarks=setup_remarks,
+            maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
+            maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
+        )
+        if tables.failures is not None:
+            fleet = with_failures(
+                fleet, tables.failures, listed_objects, workloads, now, self._policy.avoid_after_failure
+            )
+        capacity = CapacityInputs()
+        if tables.capacity_providers.objects:
+            counting = [*credentials, *listed_clusters]
+            capacity = capacity_inputs(tables, name, (*checks, *users), counting)
         return state.Snapshot(
             name=name,
             now=now,
@@ -125,31 +150,9 @@ class SnapshotBuilder:
                     tables.configs.index("listed").used_by_others(clusters, ("", name))
                 ),
             ),
-            fleet=with_failures(
-                state.FleetState(
-                    deleted,
-                    unreachable,
-                    labels=self._labels([*credentials, *listed_clusters]),
-                    taints=self._taints([*credentials, *listed_clusters]),
-                    last_by_group=self._last_by_group(name, workloads),
-                    worker_copies=worker_copies,
-                    queue_facts=queue_facts,
-                    probe_results=probe_results,
-                    identities=identities,
-                    unknown_copies=unknown_copies,
-                    managed=self._managed([*credentials, *listed_clusters, *before]),
-                    setup_remarks=setup_remarks,
-                    maintenance={name: one for name, one in windows.items() if not isinstance(one, str)},
-                    maintenance_problems={name: one for name, one in windows.items() if isinstance(one, str)},
-                ),
-                tables.failures,
-                listed_objects,
-                workloads,
-                now,
-                self._policy.avoid_after_failure,
-            ),
+            fleet=fleet,
             workloads=workloads,
-            capacity=capacity_inputs(tables, name, (*checks, *users), [*credentials, *listed_clusters]),
+            capacity=capacity,
             all_ages=ages,
         )
 

@@ -69,7 +69,7 @@ class BackgroundQueries:
         """Start the queries that `wanted` asks for, unless they are running."""
         for name in wanted.ask_for_copies:
             self._start((key, name), self._query_copies(key, name, snapshot.objects.clusters.get(name)))
-        if self._read_queues:
+        if self._read_queues and wanted.ask_for_facts:
             names = [fact for fact in wanted.ask_for_facts if (key, (QUEUES, fact)) not in self._tasks]
             there = workloads_on(snapshot, names)
             needs = next(iter(there.values())).needs if there else NO_NEEDS

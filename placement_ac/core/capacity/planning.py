@@ -64,8 +64,6 @@ def plan_capacity(
     `misconfigured`: what to correct before there can be any sum. `paused`: why no list may change for now.
     """
     providers = snapshot.capacity.providers
-    if not providers:
-        return CapacityPlan()
     misconfigured = misconfigured or _without_queues(snapshot)
     if misconfigured or paused:
         reason = MISCONFIGURED if misconfigured else SOURCE_UNAVAILABLE

@@ -238,18 +238,21 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
         yield f"{len(over_limit)} {limit}: {joined(over_limit)}"
     yield from _waiting_for_slot(targets)
     yield from targets.selection.remarks
-    remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
-    yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
+    if snapshot.policy.probe:
+        remarks = probe_remarks(snapshot, [entry.cluster for entry in targets.to_list])
+        yield from (f"{cluster}: {remark}" for cluster, remark in remarks.items())
     yield from unknown_copies_remarks(snapshot, targets.listed)
     yield from _of_setups(snapshot, targets)
     yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):
         yield f"not connected: {_with_first_reason(lost)}"
-    yield from quarantine_remarks(snapshot)
+    if snapshot.policy.avoid_after_failure:
+        yield from quarantine_remarks(snapshot)
     if targets.mass_loss.held:
         yield targets.mass_loss.why
     yield from _draining(targets)
-    yield from (f"check {check}: {problem}" for check, problem in profile_problems(snapshot).items())
+    if snapshot.policy.dispatcher:
+        yield from (f"check {check}: {problem}" for check, problem in profile_problems(snapshot).items())
 
 
 def _of_setups(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:

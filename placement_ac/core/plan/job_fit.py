@@ -166,11 +166,6 @@ def _is_judged(snapshot: Snapshot, workload: Workload) -> bool:
     return waits or round_left(snapshot, workload) <= FACTS_WAIT_SECONDS
 
 
-def job_fit(snapshot: Snapshot, targets: TargetClusters) -> JobFit | None:
-    """Return what ranks the clusters; None if Kueue's own dispatcher does."""
-    return JobFit(snapshot, targets) if snapshot.policy.dispatcher else None
-
-
 def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
     """Yield the clusters to which jobs may be sent, in the Placement's order, with what is known of them."""
     running, waiting = targets.workloads.running, targets.workloads.waiting
@@ -281,4 +276,4 @@ def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:
 def profile_problems(snapshot: Snapshot) -> Mapping[str, str]:
     """Return check → what is wrong with its profile."""
     problems = {check.meta.name: profile_of(snapshot, check)[1] for check in snapshot.checks.ours}
-    return {name: problem for name, problem in problems.items() if problem and snapshot.policy.dispatcher}
+    return {name: problem for name, problem in problems.items() if problem}

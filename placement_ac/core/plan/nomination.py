@@ -49,13 +49,8 @@ class Nominations:
     requeue_after: float | None = None
 
 
-def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit | None) -> Nominations:
-    """Return the nominations of every Workload of this config that no cluster runs.
-
-    `fit` None: Kueue's own dispatcher nominates.
-    """
-    if fit is None:
-        return Nominations()
+def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nominations:
+    """Return the nominations of every Workload of this config that no cluster runs."""
     eligible = eligible_clusters(snapshot, targets)
     nominations, unfit, lasting, waits = [], [], set(), []
     refused: list[Refusals] = []

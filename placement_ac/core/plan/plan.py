@@ -42,7 +42,7 @@ from placement_ac.core.plan.event_intents import (
     maintenance_events,
     unusable_clusters,
 )
-from placement_ac.core.plan.job_fit import JobFit, job_fit
+from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -135,8 +135,8 @@ def _objects(snapshot: Snapshot, targets: TargetClusters, *, paused: bool) -> _O
 def _jobs(
     snapshot: Snapshot, targets: TargetClusters, objects: _Objects, verdict: Verdict, *, paused: bool
 ) -> _Jobs:
-    fit = None if paused else job_fit(snapshot, targets)
-    nominations = nominate(snapshot, targets, fit)
+    fit = JobFit(snapshot, targets) if snapshot.policy.dispatcher and not paused else None
+    nominations = nominate(snapshot, targets, fit) if fit else Nominations()
     context = AnswerContext(
         verdict,
         objects.ready,
@@ -156,11 +156,13 @@ def _whole_plan(
     selection, mass_loss, provisioned = targets.selection, targets.mass_loss, targets.provisioned
     expiry = DueEvents() if paused else expiry_warnings(snapshot, objects.clusters)
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
-    lacking, connections = lacking_clusters(snapshot, targets), connection_events(snapshot, targets)
-    quarantines = quarantine_events(snapshot, targets)
+    connections = connection_events(snapshot, targets)
+    lacking = lacking_clusters(snapshot, targets) if snapshot.policy.probe else DueEvents()
+    remembers = bool(snapshot.policy.avoid_after_failure)
+    quarantines = quarantine_events(snapshot, targets) if remembers else DueEvents()
     verdicts = _verdicts(snapshot, targets, context.verdict)
     capacity = _capacity(snapshot, context.verdict, targets) if verdicts else CapacityPlan()
-    probe_requests, next_probe = due_probes(snapshot)
+    probe_requests, next_probe = due_probes(snapshot) if snapshot.policy.probe else ((), None)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
         *(provisioned, nominations.questions, connections, quarantines, lacking, capacity),
@@ -217,6 +219,8 @@ def _capacity(
     snapshot: Snapshot, verdict: Verdict | None = None, targets: TargetClusters | None = None
 ) -> CapacityPlan:
     """Return the status of the CapacityProviders; without `targets`, no check of ours names the Placement."""
+    if not snapshot.capacity.providers:
+        return CapacityPlan()
     placement = snapshot.decisions.placement
     if verdict is None or targets is None:
         missing = missing_placement(snapshot) or no_check(

@@ -53,9 +53,8 @@ def quarantine_remarks(snapshot: Snapshot) -> Iterator[str]:
     """Yield what the condition says of listed clusters that are quarantined, and of wrong annotations."""
     if why := snapshot.fleet.quarantined:
         yield f"quarantined: {joined([f'{cluster} ({why[cluster]})' for cluster in why])}"
-    if snapshot.policy.avoid_after_failure:
-        listed, objects = snapshot.objects.listed, snapshot.objects.clusters
-        yield from wrong_annotations([objects[name] for name in listed if name in objects])
+    listed, objects = snapshot.objects.listed, snapshot.objects.clusters
+    yield from wrong_annotations([objects[name] for name in listed if name in objects])
 
 
 def quarantine_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:

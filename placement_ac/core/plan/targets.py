@@ -65,8 +65,10 @@ def select_targets(snapshot: Snapshot) -> TargetClusters:
     selection = select(snapshot, listed)
     mass_loss = hold_mass_loss(snapshot, selection, listed)
     within, over_limit = apply_cluster_limit(snapshot, mass_loss.with_held(selection.listable), listed)
-    provisioned = choose_provisioned(snapshot, selection, listed, [entry.cluster for entry in within])
-    selection, beyond = without_beyond(selection, provisioned)
+    provisioned, beyond = ProvisionedClusters(), tuple[str, ...]()
+    if snapshot.credentials.provisioned:
+        provisioned = choose_provisioned(snapshot, selection, listed, [entry.cluster for entry in within])
+        selection, beyond = without_beyond(selection, provisioned)
     new = [entry.cluster for entry in within if entry.cluster not in listed]
     identity = identity_questions(snapshot, listed, new, selection.second_names)
     unknown_copies = unknown_copies_questions(snapshot, listed, new)

@@ -21,8 +21,6 @@ BAD_SECONDS: Final = 30.0
 
 def probe_objection(snapshot: Snapshot, cluster: str, source: CredentialSource) -> Unusable | None:
     """Return why a cluster may not be listed yet; None if it may."""
-    if not snapshot.policy.probe:
-        return None
     result = _result(snapshot, cluster, source)
     if result is None:
         return Unusable("it is being asked whether it is fit to be a worker")
@@ -32,7 +30,7 @@ def probe_objection(snapshot: Snapshot, cluster: str, source: CredentialSource) 
 def probe_remarks(snapshot: Snapshot, listed: Iterable[str]) -> Mapping[str, str]:
     """Return the problems and warnings of listed clusters: cluster → message."""
     messages: dict[str, str] = {}
-    for cluster in listed if snapshot.fleet.probe_results else ():
+    for cluster in listed:
         source = snapshot.credentials.selected.get(cluster)
         result = _result(snapshot, cluster, source) if isinstance(source, CredentialSource) else None
         remarks = (*result.fitness.problems, *result.fitness.warnings) if result else ()
@@ -43,8 +41,6 @@ def probe_remarks(snapshot: Snapshot, listed: Iterable[str]) -> Mapping[str, str
 
 def due_probes(snapshot: Snapshot) -> tuple[tuple[ProbeRequest, ...], float | None]:
     """Return the probes that are due now, and the seconds until the next one is."""
-    if not snapshot.policy.probe:
-        return (), None
     due, waits = [], []
     for cluster, source in snapshot.credentials.selected.items():
         if not isinstance(source, CredentialSource):

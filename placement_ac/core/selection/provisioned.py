@@ -35,7 +35,7 @@ def choose_provisioned(
 ) -> ProvisionedClusters:
     """Return the clusters that get credentials. Those that are listed, or `within` the limit, always do."""
     most = snapshot.hub.provisioned_max
-    if not snapshot.credentials.provisioned or len(selection.ranked) <= most:
+    if len(selection.ranked) <= most:
         return ProvisionedClusters()
     usable = {entry.cluster for entry in selection.listable}
     waiting: dict[Since, float] = {}

@@ -235,7 +235,7 @@ def _credentials_for(
         return Unusable(problem)
     source = snapshot.credentials.selected.get(cluster, _NO_CREDENTIALS)
     if isinstance(source, CredentialSource) and cluster not in listed:
-        probed = probe_objection(snapshot, cluster, source)
+        probed = probe_objection(snapshot, cluster, source) if snapshot.policy.probe else None
         return probed or unknown_copies_objection(snapshot, cluster, source) or source
     return source
 
