@@ -163,6 +163,6 @@ def admin(hub: Hub) -> Iterator[Driver]:
 def controllers(hub: Hub, tmp_path: Path) -> Iterator[Controllers]:
     """Starts controllers on the hub: `with controllers(): …`, or `controllers.start()` for the whole test."""
     path = tmp_path / "kubeconfig"
-    hub.write_kubeconfig(path)
+    envtest.write_plain_kubeconfig(hub, path)
     with Controllers(path) as controllers:
         yield controllers

@@ -6,6 +6,7 @@ It starts once for all tests; `tests.support.real_hub` puts the proxy of the tes
 import base64
 import contextlib
 import http.client
+import json
 import os
 import secrets
 import socket
@@ -237,6 +238,17 @@ def admin_session(token: str, ca_file: Path | None = None) -> requests.Session:
     session.headers["Authorization"] = f"Bearer {token}"
     session.verify = True if ca_file is None else str(ca_file)
     return session
+
+
+def write_plain_kubeconfig(hub: Hub, path: Path) -> None:
+    """Write the admin's kubeconfig of the hub, with plain HTTP where it serves that.
+
+    A quarter of the CPU of a test with a controller is TLS; tests that are about it write their own.
+    """
+    config = hub.kubeconfig()
+    if hub.url.startswith("http://"):
+        config["clusters"][0]["cluster"] = {"server": hub.url}
+    path.write_text(json.dumps(config))
 
 
 def session_to(hub: Hub, token: str | None = None) -> requests.Session:

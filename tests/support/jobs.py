@@ -29,6 +29,7 @@ from placement_lab.standins.multikueue import KueueSettings, hub_job
 from placement_lab.standins.runner import StandIns
 from placement_lab.standins.worker_quota import Quota
 from tests.support.driver import CORE, KUEUE, OCM, Controllers, Driver, Object, eventually
+from tests.support.envtest import write_plain_kubeconfig
 
 SPEED = 10.0
 LIMIT = 20.0
@@ -339,7 +340,7 @@ def open_stage(
             stage.kueue = Kueue(login, speed=SPEED, **kueue)
             return stage.kueue
 
-        admin.hub.write_kubeconfig(stage.kueue_kubeconfig)
+        write_plain_kubeconfig(admin.hub, stage.kueue_kubeconfig)
         opened.enter_context(StandIns(lambda: Login(stage.kueue_kubeconfig), [make]))
         for name in workers:
             admin.secret(f"multikueue-{name}", value=base64.b64encode(fleet.kubeconfig(name)).decode())
