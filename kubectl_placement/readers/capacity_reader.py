@@ -4,7 +4,6 @@ Read the capacity of the workers as the controller has published it, and the Wor
 It imports little: a command that only shows what is published starts faster.
 """
 
-import asyncio
 from typing import Final
 
 from placement_ac.core.api.constants import (
@@ -31,13 +30,13 @@ class NotPublished(PlacementAcError):
 
 async def read_published(client: Client, namespace: str, *, queues: bool) -> CapacityReport:
     """Return the controller's last answers; `queues`: with the details of queues. Raises NotPublished."""
-    names = (CAPACITY_NAME, CAPACITY_QUEUES_NAME) if queues else (CAPACITY_NAME,)
-    texts = await asyncio.gather(*(_text(client, namespace, name) for name in names))
+    name = CAPACITY_QUEUES_NAME if queues else CAPACITY_NAME
+    text = await _text(client, namespace, name)
     try:
-        return read_report(*texts)
+        return read_report(text)
     except BadDocument as error:
         raise NotPublished(
-            f"delete ConfigMap {namespace}/{CAPACITY_NAME}, or use a kubectl-placement of the controller's "
+            f"delete ConfigMap {namespace}/{name}, or use a kubectl-placement of the controller's "
             f"version: this one cannot read it: {error}"
         ) from None
 

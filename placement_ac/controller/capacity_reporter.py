@@ -2,8 +2,8 @@
 Writes the capacity of the workers into two ConfigMaps, from the answers that others have asked for.
 
 It asks no worker. Answers come from the dispatcher's questions and from those for scores; between them, this
-hub's Workloads that came and left are counted. It writes at its own pace, and only if a number has changed by
-a step (`core.capacity_report.changes`).
+hub's Workloads that came and left are counted. It writes at its own pace, and only if a step has changed
+(`CapacityReport.steps`).
 """
 
 import asyncio
@@ -27,7 +27,6 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.errors import ApiError, NotLeading, error_place
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.capacity_report.changes import AGE_STEP, differs_by_step
 from placement_ac.core.capacity_report.compute import WorkerState, capacity_report
 from placement_ac.core.capacity_report.document import documents
 from placement_ac.core.capacity_report.model import CapacityReport
@@ -39,8 +38,10 @@ from placement_ac.observability.logs import LogDeduplicator
 
 log = structlog.get_logger(__name__)
 
-WRITE_SECONDS: Final = 60.0
+WRITE_SECONDS: Final = 30.0
 """The shortest time between two writes."""
+AGE_SECONDS: Final = 600.0
+"""It is written this often in any case: else its answers would count as old."""
 LOOK_SECONDS: Final = 15.0
 """The shortest time between two looks at new answers: as often as a worker is asked at most."""
 GATHER_SECONDS: Final = 1.0
@@ -188,9 +189,10 @@ class CapacityReporter:
 
     async def _is_due(self, report: CapacityReport) -> bool:
         """Whether to write: after a step, and now and then in any case, as somebody may have deleted it."""
-        if self._written is None or self._monotonic() - self._written_at >= AGE_STEP.total_seconds():
+        written = self._written
+        if written is None or self._monotonic() - self._written_at >= AGE_SECONDS:
             return True
-        differs: bool = await self._in_thread(differs_by_step, self._written, report)
+        differs: bool = await self._in_thread(lambda: written.steps != report.steps)
         return differs
 
     async def _wait_for_news(self) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kubectl_placement.capacity.views import rows_of, total_rows
+from placement_ac.controller.capacity_reporter import AGE_SECONDS
 from placement_ac.core.api.constants import (
     CAPACITY_KEY,
     CAPACITY_NAME,
@@ -21,7 +22,6 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
     Kind,
 )
-from placement_ac.core.capacity_report.changes import AGE_STEP
 from placement_ac.core.capacity_report.document import read_report
 from placement_ac.core.capacity_report.model import Amounts, CapacityReport, ClusterCapacity, QueueCapacity
 from placement_lab.standins import multikueue as mk
@@ -131,7 +131,7 @@ class CapacityAgreement:
             for (kind, _, name), raw in objects.items()
             if kind == CONFIG_MAP and name in (CAPACITY_NAME, CAPACITY_QUEUES_NAME)
         }
-        return read_report(texts[CAPACITY_NAME], texts[CAPACITY_QUEUES_NAME]) if len(texts) == 2 else None
+        return read_report(texts[CAPACITY_QUEUES_NAME]) if len(texts) == 2 else None
 
     # -- what is so
 
@@ -216,7 +216,7 @@ class CapacityAgreement:
             read_at = known.get(cluster)
             if read_at is None:
                 yield f"{cluster} was asked at {asked:.0f}, and capacity does not know it"
-            elif read_at.timestamp() - START < asked - AGE_STEP.total_seconds() - ASKED_SECONDS:
+            elif read_at.timestamp() - START < asked - AGE_SECONDS - ASKED_SECONDS:
                 yield f"{cluster} was asked at {asked:.0f}, and capacity is of {read_at}"
 
     def _ran_throughout(self, cluster: str) -> bool:

@@ -49,8 +49,8 @@ RECONCILES_PER_HOUR: Final = 3600
 WRITES_PER_ITEM: Final = 12
 WRITES_PER_HOUR: Final = 100
 """An hour may have so many writes, and WRITES_PER_ITEM more for each job and each trouble in it."""
-CAPACITY_WRITES_PER_HOUR: Final = 2 * 60 + 20
-"""Two ConfigMaps at most once a minute, and some more after restarts."""
+CAPACITY_WRITES_PER_HOUR: Final = 2 * 120 + 20
+"""Two ConfigMaps at most every 30 s, and some more after restarts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from placement_ac.controller import capacity_reporter
 from placement_ac.controller.capacity_reporter import CapacityReporter
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.capacity_report import compute
-from placement_ac.core.capacity_report.model import added
+from placement_ac.core.capacity_report.model import CapacityReport, added
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from tests.day.bare import BareFleet
 from tests.day.day import found_with
@@ -35,7 +35,7 @@ def none_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def never_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capacity_reporter, "differs_by_step", lambda *_: False)
+    monkeypatch.setattr(CapacityReport, "steps", ())
 
 
 def no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

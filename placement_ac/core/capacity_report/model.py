@@ -1,13 +1,16 @@
 """
 The capacity of workers, by cluster, ClusterQueue, flavor and resource.
 
-Pure. Amounts are in thousandths.
+Pure. Amounts are in thousandths. The dataclasses are also the published document (`document.py`): a quota is
+a list of rows there, each with flavor, resource and the amounts in their order.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 
 class Supply(NamedTuple):
@@ -33,7 +36,19 @@ class Amounts(NamedTuple):
     """The most that one podSet gets now within the nominal quota of one queue, after those that wait."""
 
 
-Quota = Mapping[Supply, Amounts]
+_Row = tuple[str, str, int, int, int | None, int | None, int, int]
+_ROWS = TypeAdapter(list[_Row])
+
+
+def _rows(quota: Mapping[Supply, Amounts]) -> list[tuple[object, ...]]:
+    return [(*supply, *amounts) for supply, amounts in quota.items()]
+
+
+def _quota(rows: object) -> Mapping[Supply, Amounts]:
+    return {Supply(row[0], row[1]): Amounts(*row[2:]) for row in _ROWS.validate_python(rows)}
+
+
+Quota = Annotated[Mapping[Supply, Amounts], PlainValidator(_quota), PlainSerializer(_rows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ class ClusterCapacity:
     name: str
     placements: tuple[str, ...] = ()
     """The Placements whose MultiKueueConfigs list it."""
-    read_at: datetime | None = None
+    read_at: Annotated[datetime | None, Field(alias="readAt")] = None
     """When its worker was asked; None: it was not, or its answer says nothing."""
     problem: str = ""
     """Why it is not known."""
@@ -83,17 +98,38 @@ class CapacityReport:
     waiting: Mapping[str, int] | None = None
     """Resource → what all waiting Workloads ask for, each counted once; None: it is unknown."""
     note: str = ""
-    """Which part is left out, and why."""
-    whole: Mapping[str, Amounts] | None = None
-    """Resource → the sum of all clusters, where some are left out."""
+    """That all is left out, and why."""
+    version: Literal[2] = 2
+    """Of the document."""
+
+    @property
+    def steps(self) -> object:
+        """The part that is worth a write when it differs: clusters, queues, nominal quota, and whole GPUs."""
+        return [
+            (
+                cluster.name,
+                cluster.placements,
+                cluster.problem,
+                [(queue.name, queue.active, self._steps_of(queue.quota)) for queue in cluster.queues],
+            )
+            for cluster in self.clusters
+        ]
+
+    def _steps_of(self, quota: Mapping[Supply, Amounts]) -> list[tuple[object, ...]]:
+        return [
+            (
+                *supply,
+                one.nominal,
+                *((one.used // 1000, (one.waiting or 0) // 1000) if supply.resource in self.gpus else ()),
+            )
+            for supply, one in quota.items()
+        ]
 
     def totals(self, clusters: Iterable[ClusterCapacity] | None = None) -> dict[str, Amounts]:
         """Return resource → its sum over clusters (None: all) and flavors, GPUs first.
 
         Of all clusters together, a job that waits for several of them counts once.
         """
-        if clusters is None and self.whole is not None:
-            return dict(self.whole)
         shown = self.clusters if clusters is None else tuple(clusters)
         sums = added(
             (Supply("", supply.resource), amounts)

@@ -31,7 +31,7 @@ def texts(admin: Driver) -> list[str]:
 
 def published(admin: Driver) -> CapacityReport:
     known = texts(admin)
-    return read_report(*known) if len(known) == 2 else CapacityReport()
+    return read_report(known[1]) if len(known) == 2 else CapacityReport()
 
 
 def gpus(admin: Driver) -> dict[str, tuple[int, int | None, int]]:

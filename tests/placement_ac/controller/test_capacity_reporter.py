@@ -196,7 +196,7 @@ async def test_a_reading_of_a_cluster_whose_score_nobody_wants_is_left_out() -> 
 
 async def test_sums_and_documents_are_made_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: set[int] = set()
-    for name in ("capacity_report", "documents", "differs_by_step"):
+    for name in ("capacity_report", "documents"):
         work = getattr(capacity_reporter, name)
 
         def noted(*given: Any, work: Any = work) -> Any:
