@@ -31,7 +31,7 @@ from placement_ac.core.credentials.named_secret import secret_names
 from placement_ac.kube.client import MERGE, Object
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.fleet import JobCounts
-from placement_lab.standins.manifests import apply, load, resource, samples
+from placement_lab.standins.manifests import apply, load, resource_of, samples
 
 LABEL: Final = "accelerator"
 SCORE: Final = "gpuClusterAvailable"
@@ -241,7 +241,7 @@ def delete_sample(name: str) -> StepAction:
 
     def act(client: DynamicClient, _: StepEnvironment) -> None:
         for item in load(samples() / name):
-            metadata, served = item["metadata"], resource(client, item["apiVersion"], item["kind"])
+            metadata, served = item["metadata"], resource_of(client, item["apiVersion"], item["kind"])
             served.delete(metadata["name"], metadata.get("namespace"))
 
     return act
@@ -267,7 +267,7 @@ def create_job(sample: str, name: str) -> StepAction:
 
 def set_label(value: str | None, *clusters: str, label: str = LABEL) -> StepAction:
     def act(client: DynamicClient, _: StepEnvironment) -> None:
-        served = resource(client, MANAGED_CLUSTER.at("v1").api_version, MANAGED_CLUSTER.kind)
+        served = resource_of(client, MANAGED_CLUSTER.at("v1").api_version, MANAGED_CLUSTER.kind)
         for cluster in clusters:
             served.patch({"metadata": {"labels": {label: value}}}, cluster, content_type=MERGE)
 
@@ -276,7 +276,7 @@ def set_label(value: str | None, *clusters: str, label: str = LABEL) -> StepActi
 
 def set_scores(**values: int) -> StepAction:
     def act(client: DynamicClient, _: StepEnvironment) -> None:
-        served = resource(client, PLACEMENT_SCORE.at("v1alpha1").api_version, PLACEMENT_SCORE.kind)
+        served = resource_of(client, PLACEMENT_SCORE.at("v1alpha1").api_version, PLACEMENT_SCORE.kind)
         for cluster, value in values.items():
             status = {"scores": [{"name": SCORE, "value": value}]}
             served.status.patch({"status": status}, SCORES, cluster, content_type=MERGE)

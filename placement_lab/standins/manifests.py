@@ -73,7 +73,7 @@ def connect(kubeconfig: Path | Mapping[str, Any]) -> DynamicClient:
     return DynamicClient(api, cache_file=f"{os.devnull}/kept")
 
 
-def resource(client: DynamicClient, api_version: str, kind: str) -> Resource:
+def resource_of(client: DynamicClient, api_version: str, kind: str) -> Resource:
     """Return a served resource. Raises ManifestError."""
     try:
         found: Resource = client.resources.get(api_version=api_version, kind=kind)
@@ -95,7 +95,7 @@ def apply(client: DynamicClient, objects: Iterable[Object]) -> list[Object]:
 
 
 def _put(client: DynamicClient, item: Object) -> Object:
-    served = resource(client, item["apiVersion"], item["kind"])
+    served = resource_of(client, item["apiVersion"], item["kind"])
     body = {key: value for key, value in item.items() if key != "status"}
     if "name" not in item["metadata"]:
         return dict(served.create(body).to_dict())

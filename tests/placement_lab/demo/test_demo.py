@@ -29,7 +29,7 @@ from placement_lab.demo.story3 import UNSAFE
 from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import JobStatus
 from placement_lab.standins.fleet import JobCounts
-from placement_lab.standins.manifests import resource
+from placement_lab.standins.manifests import resource_of
 from tests.support.driver import eventually
 
 LONG = pytest.mark.long
@@ -275,7 +275,7 @@ def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPa
 
     def no_cluster3(client: DynamicClient, stage: StepEnvironment) -> None:
         steps.create_fleet(client, stage)
-        resource(client, "v1", "Secret").delete("multikueue-cluster3", "kueue-system")
+        resource_of(client, "v1", "Secret").delete("multikueue-cluster3", "kueue-system")
 
     monkeypatch.setattr("placement_lab.demo.runner.create_fleet", no_cluster3)
     run = CliRunner().invoke(command, ["--story", "3"])
