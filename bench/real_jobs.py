@@ -27,7 +27,7 @@ import click
 from bench.jobs_scene import DISPATCHERS, OURS
 from bench.processes import controller
 from bench.scene import follow
-from placement_ac.core.api.constants import JOB, WORKLOAD
+from placement_ac.core.api.constants import CLUSTER_QUEUE, JOB, WORKLOAD
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from tests.real.clusters import CLUSTER_QUEUES, Cluster, Fleet, job, quota
@@ -127,7 +127,7 @@ def prepared(fleet: Fleet, number: int, flags: tuple[str, ...]) -> Iterator[None
     try:
         for cluster in (fleet.hub, *fleet.workers.values()):
             for queue in CLUSTER_QUEUES:
-                cluster.patch(f"clusterqueue/{queue}", {"spec": {"resourceGroups": [quota(number)]}})
+                cluster.patch(CLUSTER_QUEUE, queue, {"spec": {"resourceGroups": [quota(number)]}})
         with controller(fleet.hub.kubeconfig, "--log-level", "warning", *flags):
             fleet.select({}, {})
             fleet.wait_for_list(*fleet.names)

@@ -12,9 +12,9 @@ from typing import Any, Final, Self
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from placement_lab.standins.fleet import NAMESPACE, WorkerFleet, apply_to, login_to
+from placement_lab.standins.fleet import NAMESPACE, WorkerFleet
 from placement_lab.standins.informer import StandIn
-from placement_lab.standins.manifests import load, samples
+from placement_lab.standins.manifests import apply, connect, load, samples
 from placement_lab.standins.multikueue import PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER
 
@@ -43,7 +43,7 @@ class Playground:
     def __enter__(self) -> Self:
         self._fleet.__enter__()
         try:
-            apply_to(login_to(self._hub), self._registrations())
+            apply(connect(self._hub.kubeconfig()), self._registrations())
         except BaseException:
             self._fleet.__exit__(None, None, None)
             raise

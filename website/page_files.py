@@ -8,7 +8,7 @@ from typing import Any
 from kubectl_placement.graph.model import build_graph
 from kubectl_placement.status.model import CheckStatus
 from kubectl_placement.timeline.model import Timeline
-from kubectl_placement.ui.page import page_file
+from kubectl_placement.ui.page import DATA, POLICY, template, to_json
 from kubectl_placement.ui.summary import slots, summarize
 from placement_ac.cli.documents import plain
 
@@ -51,3 +51,12 @@ def _page(source: PageSource, **data: Any) -> str:
         "problem": "",
     }
     return page_file({"at": plain(source.at), "hub": hub, "checks": [], "details": [], **data})
+
+
+def page_file(data: object) -> str:
+    """Return the page with its data inside, JSON types alone: it needs no server, and makes no request."""
+    page = template()
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">\n'
+    inside = to_json(data).decode().replace("<", "\\u003c")  # HTML ends a script, or begins a comment, with <
+    data_element = f'<script id="data" type="application/json">{inside}</script>\n'
+    return page.text.replace(POLICY, policy).replace(DATA, data_element)

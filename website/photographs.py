@@ -33,7 +33,7 @@ from placement_lab.demo.steps import Scenario, StoryStep
 from placement_lab.demo.stories import scenario
 from placement_lab.demo.story3 import DEMO2
 from placement_lab.demo.viewer import Viewer
-from placement_lab.standins.manifests import FIELD_MANAGER
+from placement_lab.standins.manifests import connect
 from website.page_files import PageSource, graph_file
 
 IMAGES: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
@@ -95,10 +95,12 @@ def play(chosen: Scenario, observer: Callable[[Path], Renderer], **options: Any)
 
 
 async def _show(stage: DemoEnvironment, chosen: Scenario, observer: Renderer) -> bool:
-    async with Client(Login(stage.kubeconfig), field_manager=FIELD_MANAGER) as client:
+    async with Client(Login(stage.kubeconfig)) as client:
         counter = stage.fleet.counter if stage.fleet else None
         async with Viewer(client, counter, None) as seen:
-            return finish(observer, [await run_scenario(chosen, client, stage, seen, observer)])
+            return finish(
+                observer, [await run_scenario(chosen, connect(stage.kubeconfig), stage, seen, observer)]
+            )
 
 
 def photograph(browser: Any, page_file: Path) -> None:

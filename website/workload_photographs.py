@@ -34,7 +34,7 @@ from placement_lab.demo.story3 import DEMO2
 from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
-from placement_lab.standins.manifests import FIELD_MANAGER, apply, load, samples
+from placement_lab.standins.manifests import apply, connect, load, samples
 from placement_lab.standins.multikueue import KueueSettings
 from placement_lab.standins.runner import StandIns
 from website.photographs import CHROMIUM, IMAGES
@@ -123,7 +123,7 @@ def stage() -> Iterator[tuple[Path, WorkerFleet]]:
         fleet = opened.enter_context(WorkerFleet(GPUS, quotas=quotas, queues=(QUEUE,)))
         kubeconfig = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"
         opened.enter_context(Hub()).write_kubeconfig(kubeconfig)
-        asyncio.run(_apply(kubeconfig, manifests(fleet)))
+        apply(connect(kubeconfig), manifests(fleet))
         opened.enter_context(StandIns(kubeconfig, ("ocm", _kueue)))
         opened.enter_context(patch("socket.gethostname", return_value=POD))
         opened.enter_context(ControllerThread(Settings(kubeconfig=kubeconfig, settle=0.0, **SETTINGS)))
@@ -134,11 +134,6 @@ def _kueue(login: Login) -> StandIn:
     from placement_lab.standins.kueue_manager import Kueue  # noqa: PLC0415  # in its own event loop
 
     return Kueue(login, settings=KueueSettings(dispatcher=DISPATCHER), speed=SPEED)
-
-
-async def _apply(kubeconfig: Path, objects: list[Object]) -> None:
-    async with Client(Login(kubeconfig), field_manager=FIELD_MANAGER) as client:
-        await apply(client, objects)
 
 
 async def _nominated(kubeconfig: Path, name: str) -> list[str]:
@@ -188,9 +183,9 @@ def play() -> str:
     """Run both jobs, and return what the terminal shows."""
     logs.configure("text", "error")
     with stage() as (kubeconfig, fleet):
-        asyncio.run(_apply(kubeconfig, [job("finetune", 1, cluster_selector="accelerator=nvidia-h100")]))
+        apply(connect(kubeconfig), [job("finetune", 1, cluster_selector="accelerator=nvidia-h100")])
         until(lambda: fleet.counter.running("finetune") == ["cluster3"])
-        asyncio.run(_apply(kubeconfig, [job("train", 2, cluster_selector="accelerator=nvidia-h100")]))
+        apply(connect(kubeconfig), [job("train", 2, cluster_selector="accelerator=nvidia-h100")])
         until(lambda: asyncio.run(_nominated(kubeconfig, "train")) == [f"{DEMO2}-cluster3"])
         return output_of(kubeconfig)
 

@@ -2,7 +2,7 @@
 The page itself: its HTML, style and scripts are beside this file, and become one document.
 
 It loads nothing. The Content-Security-Policy allows only its own style and script, by their hashes, and
-requests to its own server; a file with the data inside makes none.
+requests to its own server.
 """
 
 import base64
@@ -17,8 +17,9 @@ import orjson
 
 from placement_ac.core.api.printable import NOT_SHOWN, visible
 
-_POLICY: Final = "<!-- policy -->\n"
-_DATA: Final = "<!-- data -->\n"
+POLICY: Final = "<!-- policy -->\n"
+DATA: Final = "<!-- data -->\n"
+"""Where a file has its policy and its data; a server sends them."""
 _STYLE: Final = "/* style */"
 _SCRIPT: Final = "/* script */"
 _SCRIPTS: Final = ("page.js", "page_drawings.js", "page_jobs.js", "page_live.js")
@@ -36,18 +37,9 @@ class Page:
 
 def read_page() -> Page:
     """Return the page for a server."""
-    page = _read()
-    text = page.text.replace(_POLICY, "").replace(_DATA, "")
+    page = template()
+    text = page.text.replace(POLICY, "").replace(DATA, "")
     return Page(text, f"{page.policy}; connect-src 'self'; frame-ancestors 'none'")
-
-
-def page_file(data: object) -> str:
-    """Return the page with its data inside, JSON types alone: it needs no server."""
-    page = _read()
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{page.policy}">\n'
-    inside = to_json(data).decode().replace("<", "\\u003c")  # HTML ends a script, or begins a comment, with <
-    data_element = f'<script id="data" type="application/json">{inside}</script>\n'
-    return page.text.replace(_POLICY, policy).replace(_DATA, data_element)
 
 
 def to_json(value: object) -> bytes:
@@ -64,7 +56,7 @@ def _shown(in_json: str, character: str) -> str:
     return visible(character).replace("\\", "\\\\") if NOT_SHOWN.fullmatch(character) else in_json
 
 
-def _read() -> Page:
+def template() -> Page:
     """Return the document with the places for a policy and for data, and the policy."""
     folder = files(__package__)
     text, style, *scripts = (

@@ -30,7 +30,7 @@ from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.story5 import STORY_5
 from placement_lab.demo.viewer import Viewer
 from placement_lab.demo.worker_setup import WORKER_SETUP
-from placement_lab.standins.manifests import FIELD_MANAGER
+from placement_lab.standins.manifests import connect
 
 UI_PAUSE: Final = timedelta(seconds=4)
 """The pause after each step with --ui: time to look."""
@@ -165,13 +165,13 @@ async def _run(
     counter = environment.fleet.counter if environment.fleet else None
     credentials = CredentialViewer(login, environment.workers) if environment.provisioned else nullcontext()
     async with (
-        Client(login, field_manager=FIELD_MANAGER) as client,
+        Client(login) as client,
         credentials as credentials_viewer,
         Viewer(client, counter, credentials_viewer) as viewer,
     ):
         return await run_scenario(
             chosen,
-            client,
+            connect(environment.kubeconfig),
             environment,
             viewer,
             renderer,

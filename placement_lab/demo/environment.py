@@ -10,7 +10,6 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ import yaml
 from placement_ac.config.settings import Settings
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.reasons import Explainer
 from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_file, worker_quota
@@ -33,6 +32,7 @@ from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
+from placement_lab.standins.manifests import apply, connect
 from placement_lab.standins.multikueue import ALL_AT_ONCE, PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
 from placement_lab.standins.worker_quota import Quota
@@ -62,12 +62,6 @@ def _kueue(login: Login, dispatcher: str = ALL_AT_ONCE) -> StandIn:
 
 def _quotas() -> dict[str, Quota]:
     return {name: worker_quota(worker_file(name)) for name in CLUSTERS}
-
-
-async def _create_kueue_namespace(kubeconfig: Path) -> None:
-    """Create the namespace of the controller's Lease, which exists on a hub with Kueue."""
-    async with Client(Login(kubeconfig)) as client:
-        await client.request("POST", "/api/v1/namespaces", {"metadata": {"name": KUEUES_NAMESPACE}})
 
 
 class ControllerThread:
@@ -171,12 +165,11 @@ class DemoEnvironment:
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
         self.hub.write_kubeconfig(self.kubeconfig)
-        with ThreadPoolExecutor(1) as other:  # the caller's thread may run an event loop
-            other.submit(asyncio.run, _create_kueue_namespace(self.kubeconfig)).result()
-            if self.fleet and (
-                self._dispatched or self._sets_up or self._reports
-            ):  # the samples have no Secret for cluster1
-                other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
+        # The namespace of the controller's Lease, which exists on a hub with Kueue.
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUEUES_NAMESPACE}}
+        apply(connect(self.kubeconfig), [namespace])
+        if self.fleet and (self._dispatched or self._sets_up or self._reports):
+            self.fleet.apply_secrets(self.hub)  # the samples have none for cluster1
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *agents, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
         settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
@@ -231,18 +224,18 @@ class DemoEnvironment:
         """ManagedClusters with the workers' addresses; empty unless credentials are provisioned."""
         return self.fleet.managed_clusters() if self.fleet and self.provisioned else ()
 
-    async def renew_token(self, cluster: str) -> None:
+    def renew_token(self, cluster: str) -> None:
         """Make OCM's agent on a cluster report a new token."""
-        await asyncio.to_thread(self._refresh, cluster)
+        self._refresh(cluster)
 
-    async def end_job(self, name: str) -> None:
+    def end_job(self, name: str) -> None:
         """Complete a job wherever it runs."""
         if self.fleet:
-            await asyncio.to_thread(self.fleet.finish, name)
+            self.fleet.finish(name)
 
-    async def replace_controller(self) -> None:
+    def replace_controller(self) -> None:
         """Stop the controller and start the unsafe loop instead."""
-        await asyncio.to_thread(self._controller.stop)
+        self._controller.stop()
         unsafe = StandIns(self.kubeconfig, (UnsafeController,))
-        await asyncio.to_thread(unsafe.start)
+        unsafe.start()
         self._stack.callback(unsafe.stop)

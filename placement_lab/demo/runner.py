@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from kubernetes.dynamic import DynamicClient
+
 from kubectl_placement.jobs.choice import PlacementChoice
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -16,7 +18,7 @@ from placement_ac.core.api.constants import (
     PLACEMENT_SCORE,
     SCORES_NAME,
 )
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import Object
 from placement_lab.demo.credentials import ProvisionedCredentials
 from placement_lab.demo.reasons import Explainer
 from placement_lab.demo.steps import (
@@ -86,7 +88,7 @@ class Renderer(Protocol):
 
 async def run_scenario(
     scenario: Scenario,
-    client: Client,
+    admin: DynamicClient,
     environment: StepEnvironment,
     viewer: Viewer,
     renderer: Renderer,
@@ -100,13 +102,13 @@ async def run_scenario(
     `pause`: seconds to wait after each step. `first`: the number of the first step. `explainer`: explains
     the choices of our dispatcher, if it nominates.
     """
-    await create_fleet(client, environment)
+    await asyncio.to_thread(create_fleet, admin, environment)
     if scenario.preparation:
-        await _run_step(0, scenario.preparation, client, environment, viewer)
+        await _run_step(0, scenario.preparation, admin, environment, viewer)
     results = []
     for number, step in enumerate(scenario.steps, start=first):
         renderer.step_started(number, step)
-        results.append(await _run_step(number, step, client, environment, viewer, explainer))
+        results.append(await _run_step(number, step, admin, environment, viewer, explainer))
         renderer.step_finished(results[-1])
         await asyncio.sleep(pause)
     expected = scenario.expected
@@ -125,7 +127,7 @@ def finish(renderer: Renderer, played: Sequence[ScenarioResult]) -> bool:
 async def _run_step(
     number: int,
     step: StoryStep,
-    client: Client,
+    admin: DynamicClient,
     environment: StepEnvironment,
     viewer: Viewer,
     explainer: Explainer | None = None,
@@ -133,7 +135,7 @@ async def _run_step(
     began = time.monotonic()
     if viewer.credentials:
         viewer.credentials.begin_step()
-    await step.action(client, environment)
+    await asyncio.to_thread(step.action, admin, environment)
     config_at = None
     if await viewer.until(lambda: step.list_is_expected(viewer), STEP_SECONDS):
         config_at = time.monotonic()
@@ -141,7 +143,9 @@ async def _run_step(
     decided_at = viewer.decided_at(step.placement) or began
     elapsed_ms = (time.monotonic() - began) * 1000
     job = viewer.job(step.job.name) if step.job else None
-    choice = await explainer.choice(client, job.workload, step.placement) if explainer and job else None
+    choice = None
+    if explainer and job:
+        choice = await explainer.choice(viewer.client, job.workload, step.placement)
     credentials = (
         viewer.credentials.current() if viewer.credentials and step.credentials_for is not None else None
     )

@@ -6,9 +6,11 @@ finishes on its worker, a controller that is replaced) it uses its environment.
 """
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
+
+from kubernetes.dynamic import DynamicClient
 
 from placement_ac.core.api.constants import (
     ACTIVE,
@@ -21,17 +23,15 @@ from placement_ac.core.api.constants import (
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
     NO_CLUSTER_FITS,
-    PLACEMENT,
     PLACEMENT_SCORE,
     SECRET,
     SOME_CLUSTERS_UNUSABLE,
 )
 from placement_ac.core.credentials.named_secret import secret_names
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import MERGE, Object
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.fleet import JobCounts
-from placement_lab.standins.kueue import LOCAL_QUEUE, RESOURCE_FLAVOR
-from placement_lab.standins.manifests import apply, load, samples
+from placement_lab.standins.manifests import apply, load, resource_of, samples
 
 LABEL: Final = "accelerator"
 SCORE: Final = "gpuClusterAvailable"
@@ -39,8 +39,6 @@ SCORES: Final = "resource-usage-score"
 JOB_NAME: Final = "train"
 """The name of Story 3's job; the sample uses `generateName`."""
 _CREDENTIAL_KINDS: Final = (SECRET.kind, CLUSTER_PROFILE.kind)
-_STORY_1_KINDS: Final = (PLACEMENT, ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR)
-"""The kinds in Story 1's manifest."""
 
 
 class StepEnvironment(Protocol):
@@ -56,20 +54,21 @@ class StepEnvironment(Protocol):
         """ManagedClusters with the workers' addresses; empty unless credentials are provisioned."""
         ...
 
-    async def renew_token(self, cluster: str) -> None:
+    def renew_token(self, cluster: str) -> None:
         """Make OCM report a new token for a cluster."""
         ...
 
-    async def end_job(self, name: str) -> None:
+    def end_job(self, name: str) -> None:
         """Complete a job wherever it runs."""
         ...
 
-    async def replace_controller(self) -> None:
+    def replace_controller(self) -> None:
         """Replace the controller by the unsafe loop."""
         ...
 
 
-StepAction = Callable[[Client, StepEnvironment], Awaitable[None]]
+StepAction = Callable[[DynamicClient, StepEnvironment], None]
+"""It blocks, with Kubernetes' own client: nobody else speaks to the hub as admins and owners of jobs do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,29 +229,27 @@ def queue_of(step: StoryStep) -> str:
 
 
 def apply_samples(*names: str) -> StepAction:
-    async def act(client: Client, _: StepEnvironment) -> None:
+    def act(client: DynamicClient, _: StepEnvironment) -> None:
         for name in names:
-            await apply(client, load(samples() / name))
+            apply(client, load(samples() / name))
 
     return act
 
 
 def delete_sample(name: str) -> StepAction:
-    """Delete the objects of Story 1's manifest."""
-    kinds = {kind.kind: kind for kind in _STORY_1_KINDS}
+    """Delete the objects of a manifest."""
 
-    async def act(client: Client, _: StepEnvironment) -> None:
+    def act(client: DynamicClient, _: StepEnvironment) -> None:
         for item in load(samples() / name):
-            metadata, version = item["metadata"], item["apiVersion"].rpartition("/")[2]
-            resource = kinds[item["kind"]].at(version)
-            await client.delete(resource, metadata["name"], metadata.get("namespace"))
+            metadata, served = item["metadata"], resource_of(client, item["apiVersion"], item["kind"])
+            served.delete(metadata["name"], metadata.get("namespace"))
 
     return act
 
 
 def renew_token(cluster: str) -> StepAction:
-    async def act(_: Client, environment: StepEnvironment) -> None:
-        await environment.renew_token(cluster)
+    def act(_: DynamicClient, environment: StepEnvironment) -> None:
+        environment.renew_token(cluster)
 
     return act
 
@@ -260,42 +257,42 @@ def renew_token(cluster: str) -> StepAction:
 def create_job(sample: str, name: str) -> StepAction:
     """Create the sample's job with a fixed name."""
 
-    async def act(client: Client, _: StepEnvironment) -> None:
+    def act(client: DynamicClient, _: StepEnvironment) -> None:
         (job,) = load(samples() / sample)
         metadata = {key: value for key, value in job["metadata"].items() if key != "generateName"}
-        await apply(client, [job | {"metadata": metadata | {"name": name}}])
+        apply(client, [job | {"metadata": metadata | {"name": name}}])
 
     return act
 
 
 def set_label(value: str | None, *clusters: str, label: str = LABEL) -> StepAction:
-    async def act(client: Client, _: StepEnvironment) -> None:
+    def act(client: DynamicClient, _: StepEnvironment) -> None:
+        served = resource_of(client, MANAGED_CLUSTER.at("v1").api_version, MANAGED_CLUSTER.kind)
         for cluster in clusters:
-            patch = {"metadata": {"labels": {label: value}}}
-            await client.merge(MANAGED_CLUSTER.at("v1"), cluster, patch)
+            served.patch({"metadata": {"labels": {label: value}}}, cluster, content_type=MERGE)
 
     return act
 
 
 def set_scores(**values: int) -> StepAction:
-    async def act(client: Client, _: StepEnvironment) -> None:
+    def act(client: DynamicClient, _: StepEnvironment) -> None:
+        served = resource_of(client, PLACEMENT_SCORE.at("v1alpha1").api_version, PLACEMENT_SCORE.kind)
         for cluster, value in values.items():
-            resource = PLACEMENT_SCORE.at("v1alpha1")
             status = {"scores": [{"name": SCORE, "value": value}]}
-            await client.merge(resource, SCORES, {"status": status}, namespace=cluster, subresource="status")
+            served.status.patch({"status": status}, SCORES, cluster, content_type=MERGE)
 
     return act
 
 
 def sequence(*acts: StepAction) -> StepAction:
-    async def act(client: Client, environment: StepEnvironment) -> None:
+    def act(client: DynamicClient, environment: StepEnvironment) -> None:
         for act in acts:
-            await act(client, environment)
+            act(client, environment)
 
     return act
 
 
-async def no_action(_: Client, __: StepEnvironment) -> None:
+def no_action(_: DynamicClient, __: StepEnvironment) -> None:
     """Do nothing: the controller or Kueue acts on its own."""
 
 
@@ -307,7 +304,7 @@ def scores_comment(**values: int) -> str:
     return f"addon reports {SCORES}/{SCORE}: " + ", ".join(f"{name} = {n}" for name, n in values.items())
 
 
-async def create_fleet(client: Client, environment: StepEnvironment) -> None:
+def create_fleet(client: DynamicClient, environment: StepEnvironment) -> None:
     """Create the objects that every story needs: clusters in a set, profiles, scores, Secrets.
 
     If there are workers, the Secrets hold their kubeconfigs. If credentials are provisioned, there are no
@@ -320,14 +317,14 @@ async def create_fleet(client: Client, environment: StepEnvironment) -> None:
             for managed_cluster in environment.managed_clusters
         }
         bare = (item for item in items if item["kind"] not in _CREDENTIAL_KINDS)
-        await apply(client, [_with_address(item, specs) for item in bare])
+        apply(client, [_with_address(item, specs) for item in bare])
         return
     kubeconfigs = {
         name: kubeconfig
         for cluster, kubeconfig in environment.kubeconfigs.items()
         for name in secret_names(cluster)
     }
-    await apply(client, [_with_kubeconfig(item, kubeconfigs) for item in items])
+    apply(client, [_with_kubeconfig(item, kubeconfigs) for item in items])
 
 
 def _with_address(item: Object, specs: Mapping[str, Object]) -> Object:

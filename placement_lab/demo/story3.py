@@ -7,8 +7,9 @@ mode shows the problem that the controller solves: a list that follows the score
 
 from typing import Final, Literal
 
+from kubernetes.dynamic import DynamicClient
+
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
-from placement_ac.kube.client import Client
 from placement_lab.demo.steps import (
     JOB_NAME,
     ExpectedJob,
@@ -34,12 +35,12 @@ Story3Mode = Literal["Drain", "Immediate", "unsafe"]
 JOB_FILE: Final = "job-demo2.yaml"
 
 
-async def _end_job(_: Client, environment: StepEnvironment) -> None:
-    await environment.end_job(JOB_NAME)
+def _end_job(_: DynamicClient, environment: StepEnvironment) -> None:
+    environment.end_job(JOB_NAME)
 
 
-async def _replace_controller(_: Client, environment: StepEnvironment) -> None:
-    await environment.replace_controller()
+def _replace_controller(_: DynamicClient, environment: StepEnvironment) -> None:
+    environment.replace_controller()
 
 
 def _step(

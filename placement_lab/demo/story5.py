@@ -7,7 +7,8 @@ It has an environment of its own: workers with queues, and no addon. Jobs run un
 from collections.abc import Mapping
 from typing import Any, Final
 
-from placement_ac.kube.client import Client
+from kubernetes.dynamic import DynamicClient
+
 from placement_lab.demo.steps import (
     LABEL,
     ExpectedJob,
@@ -52,9 +53,9 @@ def _burst(jobs: tuple[str, ...]) -> StepAction:
 
 
 def _end(*jobs: str) -> StepAction:
-    async def act(_: Client, environment: StepEnvironment) -> None:
+    def act(_: DynamicClient, environment: StepEnvironment) -> None:
         for job in jobs:
-            await environment.end_job(job)
+            environment.end_job(job)
 
     return act
 

@@ -78,7 +78,7 @@ class Viewer:
         counter: JobCounter | None = None,
         credentials: CredentialViewer | None = None,
     ) -> None:
-        self.credentials = credentials
+        self.client, self.credentials = client, credentials
         self._counter = counter or JobCounter()
         self._informer = HubInformer(client, KINDS, self._changed)
         self._updated = asyncio.Event()

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
+from kubernetes.dynamic import DynamicClient
+
 from placement_ac.core.api.constants import MANAGED_CLUSTER
-from placement_ac.kube.client import Client
 from placement_lab.demo.steps import (
     LABEL,
     ExpectedJob,
@@ -37,7 +38,7 @@ _FILES: Final = (f"{FOLDER}/template.yaml", f"{FOLDER}/hub.yaml")
 _ONCE: Final = JobCounts(maxCopies=1, starts=1, finished=False)
 
 
-async def _join(client: Client, _: StepEnvironment) -> None:
+def _join(client: DynamicClient, _: StepEnvironment) -> None:
     """Let another cluster join, with more GPUs than the others."""
     fleet = load(samples() / "fleet")
     [like] = [
@@ -46,7 +47,7 @@ async def _join(client: Client, _: StepEnvironment) -> None:
     joined = deepcopy(like)
     joined["metadata"] |= {"name": NEW, "labels": like["metadata"]["labels"] | {LABEL: T4}}
     joined["status"]["allocatable"]["nvidia.com/gpu"] = "8"
-    await apply(client, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NEW}}, joined])
+    apply(client, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NEW}}, joined])
 
 
 def _step(title: str, commands: tuple[str, ...], action: Any, *clusters: str, **rest: Any) -> StoryStep:

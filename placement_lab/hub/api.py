@@ -215,8 +215,8 @@ class ApiHandler:
     def _resource(
         self, call: ApiRequest, user: UserInfo, group: str, version: str, rest: list[str]
     ) -> Answer:
-        if (group, version, *rest) in discovery.REVIEWS:
-            return self._review(call, user, rest[0])
+        if kind := discovery.REVIEWS.get((group, version, "/".join(rest))):
+            return self._review(call, user, rest[0], {"apiVersion": f"{group}/{version}", "kind": kind})
         target = self._target(group, version, rest)
         if target is None:
             return NOT_FOUND
@@ -232,10 +232,10 @@ class ApiHandler:
             return self._read(call, target)
         return self._write(call, user, target)
 
-    def _review(self, call: ApiRequest, user: UserInfo, plural: str) -> ApiResponse:
+    def _review(self, call: ApiRequest, user: UserInfo, plural: str, identity: dict[str, str]) -> ApiResponse:
         if call.method != "POST":
             raise _not_allowed()
-        return json(reviews.answer(self.access, user, plural, parsed(call)), 201)
+        return json(reviews.answer(self.access, user, plural, parsed(call)) | identity, 201)
 
     def _token(self, call: ApiRequest, target: RequestTarget) -> ApiResponse:
         if call.method != "POST":

@@ -7,7 +7,6 @@ saw what happened on a worker that had been away up to half a second late, and t
 for one that ran twice.
 """
 
-import asyncio
 import base64
 import json
 import tempfile
@@ -21,11 +20,11 @@ from typing import Any, Final, Self, TypedDict
 
 from placement_ac.core.api.constants import JOB, KUBECONFIG_KEY, KUEUE, MANAGED_CLUSTER, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
-from placement_ac.kube.client import Client, Object
+from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from placement_lab.standins import manifests
 from placement_lab.standins.informer import StandIn
+from placement_lab.standins.manifests import apply, connect
 from placement_lab.standins.multikueue import runs
 from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.ocm_addons import OcmAddons
@@ -136,7 +135,7 @@ class WorkerFleet:
             hub.start()
             hub.observe(JOB.plural, partial(self.counter.record, name))
         for name, quota in self._quotas.items():
-            apply_to(self.login(name), queue_manifests(quota, self._queues))
+            apply(connect(self.hubs[name].kubeconfig()), queue_manifests(quota, self._queues))
         self._stand_ins.start()
         return self
 
@@ -238,11 +237,10 @@ class WorkerFleet:
             },
         }
 
-    def apply_secrets(self, hub: Login, namespace: str = NAMESPACE) -> None:
-        """Apply the Secrets and their Namespace to the hub. Raises ApiError."""
+    def apply_secrets(self, hub: Hub, namespace: str = NAMESPACE) -> None:
+        """Apply the Secrets and their Namespace to the hub. Raises DynamicApiError."""
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-
-        apply_to(hub, [home, *self.secrets(namespace)])
+        apply(connect(hub.kubeconfig()), [home, *self.secrets(namespace)])
 
     # -- simulated events
 
@@ -267,7 +265,7 @@ class WorkerFleet:
 
     def enable_integrations(self, name: str, *frameworks: str) -> None:
         """Let a worker's Kueue start jobs of these frameworks alone, as its configuration then says."""
-        apply_to(self.login(name), _kueue_configuration(frameworks))
+        apply(connect(self.hubs[name].kubeconfig()), _kueue_configuration(frameworks))
         self._workers[name].enable_integrations(*frameworks)
 
     def evict(self, job: str, reason: str, namespace: str = "default") -> list[str]:
@@ -315,13 +313,3 @@ def login_to(hub: Hub) -> Login:
         path = Path(folder) / "kubeconfig"
         path.write_text(json.dumps(hub.kubeconfig()), "utf-8")
         return Login(path)
-
-
-def apply_to(hub: Login, objects: Iterable[Object]) -> None:
-    """Apply objects with their status to a hub. Raises ApiError, ManifestError."""
-
-    async def put() -> None:
-        async with Client(hub, field_manager="fleet") as client:
-            await manifests.apply(client, list(objects))
-
-    asyncio.run(put())

@@ -5,16 +5,19 @@ The samples are in the repository's `samples/` or, if installed from a wheel, in
 applied by server-side apply; then a merge patch of the status subresource writes their `status`.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
+from kubernetes.config import new_client_from_config, new_client_from_config_dict
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import ResourceNotFoundError
+from kubernetes.dynamic.resource import Resource
 
-from placement_ac.core.api.constants import Kind, Resource
-from placement_ac.core.api.errors import NotFound, PlacementAcError
-from placement_ac.kube.client import Client, Object
+from placement_ac.core.api.errors import PlacementAcError
+from placement_ac.kube.client import MERGE, Object
 
 FIELD_MANAGER: Final = "placement-ac-samples"
 """The field manager, which differs from the controller's."""
@@ -62,62 +65,42 @@ def _is_object(document: object) -> bool:
     )
 
 
-async def apply(client: Client, objects: Iterable[Object]) -> list[Object]:
+def connect(kubeconfig: Path | Mapping[str, Any]) -> DynamicClient:
+    """Return Kubernetes' own client of the API server that a kubeconfig, a file or its content, names."""
+    is_file = isinstance(kubeconfig, Path)
+    api = new_client_from_config(str(kubeconfig)) if is_file else new_client_from_config_dict(kubeconfig)
+    # By default, what is served is kept in the temporary folder, for whatever has this address later.
+    return DynamicClient(api, cache_file=f"{os.devnull}/kept")
+
+
+def resource_of(client: DynamicClient, api_version: str, kind: str) -> Resource:
+    """Return a served resource. Raises ManifestError."""
+    try:
+        found: Resource = client.resources.get(api_version=api_version, kind=kind)
+    except ResourceNotFoundError:
+        raise ManifestError(f"the hub does not serve {kind} in {api_version}") from None
+    return found
+
+
+def apply(client: DynamicClient, objects: Iterable[Object]) -> list[Object]:
     """Apply `objects`, Namespaces first, and return the results in the given order.
 
-    Objects without a name (`generateName`) are created each time. Raises ManifestError and ApiError.
+    Objects without a name (`generateName`) are created each time. Raises ManifestError and DynamicApiError.
     """
     todo = list(objects)
-    kinds = _ServedKinds(client)
     done: dict[int, Object] = {}
     for index in sorted(range(len(todo)), key=lambda index: todo[index]["kind"] != "Namespace"):
-        done[index] = await _put(client, await kinds.of(todo[index]), todo[index])
+        done[index] = _put(client, todo[index])
     return [done[index] for index in range(len(todo))]
 
 
-async def _put(client: Client, resource: Resource, item: Object) -> Object:
+def _put(client: DynamicClient, item: Object) -> Object:
+    served = resource_of(client, item["apiVersion"], item["kind"])
     body = {key: value for key, value in item.items() if key != "status"}
     if "name" not in item["metadata"]:
-        return await client.create(resource, body)
-    result = await client.apply(resource, body, force=True)
-    if "status" not in item:
-        return result
-    metadata = item["metadata"]
-    return await client.merge(
-        resource,
-        metadata["name"],
-        {"status": item["status"]},
-        namespace=metadata.get("namespace"),
-        subresource="status",
-    )
-
-
-@dataclass(slots=True)
-class _ServedKinds:
-    """The resources that the hub serves; each group version is discovered once."""
-
-    client: Client
-    resources: dict[str, dict[str, Resource]] = field(default_factory=dict)
-
-    async def of(self, item: Object) -> Resource:
-        """Return the resource of an object. Raises ManifestError."""
-        version = item["apiVersion"]
-        if version not in self.resources:
-            self.resources[version] = await self._ask(version)
-        if item["kind"] not in self.resources[version]:
-            raise ManifestError(f"the hub does not serve {item['kind']} in {version}")
-        return self.resources[version][item["kind"]]
-
-    async def _ask(self, api_version: str) -> dict[str, Resource]:
-        group, _, version = api_version.rpartition("/")
-        try:
-            answer = await self.client.request("GET", f"/apis/{api_version}" if group else f"/api/{version}")
-        except NotFound:
-            return {}
-        return {
-            entry["kind"]: Kind(group, entry["kind"], entry["name"], entry["namespaced"], (version,)).at(
-                version
-            )
-            for entry in answer.get("resources") or ()
-            if "/" not in entry["name"]
-        }
+        return dict(served.create(body).to_dict())
+    result = served.server_side_apply(body, field_manager=FIELD_MANAGER, force_conflicts=True)
+    if "status" in item:
+        metadata = {key: value for key, value in item["metadata"].items() if key in ("name", "namespace")}
+        result = served.status.patch({"status": item["status"]}, content_type=MERGE, **metadata)
+    return dict(result.to_dict())

@@ -33,6 +33,7 @@ HIDDEN = (
     "trustme",
     "pygments",
     "pendulum",
+    "kubernetes",
 )
 
 PINNED = re.compile(r"(\S+):(\S+)@sha256:[0-9a-f]{64}(?: AS \w+)?")
@@ -167,7 +168,7 @@ def test_the_tests_use_what_is_installed(lock: str) -> None:
 
 
 def test_the_image_holds_nothing_that_only_an_admin_or_a_test_needs() -> None:
-    unneeded = {"cel-python", "google-re2", "lark", "rich", "trustme", "pygments", "jmespath"}
+    unneeded = {"cel-python", "google-re2", "lark", "rich", "trustme", "pygments", "jmespath", "kubernetes"}
     assert unneeded <= locked("requirements-demo.lock").keys()
     assert not unneeded & locked("requirements.lock").keys()
 

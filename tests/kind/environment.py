@@ -37,8 +37,8 @@ class Environment:
     managed_clusters: Sequence[Object] = ()
 
     def __init__(self, folder: Path) -> None:
-        self.hub = _login(folder, HUB)
-        self.workers = {name: _login(folder, name) for name in WORKERS}
+        self.hub = _kubeconfig(folder, HUB)
+        self.workers = {name: Login(_kubeconfig(folder, name)) for name in WORKERS}
 
     def pause_addon(self) -> None:
         """Remove the addon from the clusters, so that only the stories write scores."""
@@ -55,24 +55,24 @@ class Environment:
         _kubectl(HUB, "label", "managedcluster", "cluster1", f"{LABEL}-")
         _kubectl(HUB, "label", "managedcluster", *WORKERS[1:], f"{LABEL}=nvidia-tesla-t4", "--overwrite")
 
-    async def end_job(self, name: str) -> None:
+    def end_job(self, name: str) -> None:
         for worker in WORKERS:
             if _kubectl(worker, "get", f"job/{name}", "--ignore-not-found", "-o=name"):
                 _kubectl(worker, "exec", f"job/{name}", "--", "touch", THE_END)
 
-    async def renew_token(self, cluster: str) -> None:
+    def renew_token(self, cluster: str) -> None:
         raise NotImplementedError
 
-    async def replace_controller(self) -> None:
+    def replace_controller(self) -> None:
         raise NotImplementedError
 
 
-def _login(folder: Path, cluster: str) -> Login:
+def _kubeconfig(folder: Path, cluster: str) -> Path:
     path = folder / cluster
     path.touch(mode=0o600)
     command = ["kind", "get", "kubeconfig", f"--name={cluster}"]
     path.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
-    return Login(path)
+    return path
 
 
 def _kubectl(cluster: str, *words: str) -> str:

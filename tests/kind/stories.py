@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
+
+from kubernetes.dynamic import DynamicClient
 
 from placement_ac.core.api.constants import JOB, Kind
 from placement_ac.kube.client import Client, Object
@@ -13,7 +16,7 @@ from placement_lab.demo.stories import scenario
 from placement_lab.demo.viewer import Viewer
 from placement_lab.standins.fleet import JobCounter
 from placement_lab.standins.informer import HubInformer
-from placement_lab.standins.manifests import FIELD_MANAGER, apply, load, samples
+from placement_lab.standins.manifests import apply, connect, load, samples
 
 THE_END = "/tmp/end"  # in the Pod of the job
 WAITS_FOR_ITS_END = ["sh", "-c", f"until [ -e {THE_END} ]; do sleep 1; done"]
@@ -27,24 +30,27 @@ def for_real(story: int) -> Scenario:
     return replace(original, steps=steps)
 
 
-async def _create_job(client: Client, _: StepEnvironment) -> None:
+def _create_job(client: DynamicClient, _: StepEnvironment) -> None:
     (job,) = load(samples() / "job-demo2.yaml")
     job["metadata"] = {"name": JOB_NAME} | {k: v for k, v in job["metadata"].items() if k != "generateName"}
     (container,) = job["spec"]["template"]["spec"]["containers"]
     container["command"] = WAITS_FOR_ITS_END
-    await apply(client, [job])
+    apply(client, [job])
 
 
 async def play(
-    story: Scenario, hub: Login, workers: Mapping[str, Login], environment: StepEnvironment, seconds: float
+    story: Scenario, hub: Path, workers: Mapping[str, Login], environment: StepEnvironment, seconds: float
 ) -> list[str]:
-    """Play the story; return one line for each step that did not succeed within `seconds`."""
-    wrong: list[str] = []
-    async with Client(hub, field_manager=FIELD_MANAGER) as client, _counted(workers) as ledger:
+    """Play the story; return one line for each step that did not succeed within `seconds`.
+
+    `hub`: its kubeconfig.
+    """
+    admin, wrong = connect(hub), list[str]()
+    async with Client(Login(hub)) as client, _counted(workers) as ledger:
         async with Viewer(client, ledger) as seen:
             for step in (*filter(None, [story.preparation]), *story.steps):
                 act: StepAction = step.action
-                await act(client, environment)
+                await asyncio.to_thread(act, admin, environment)
                 if not await seen.until(lambda step=step: step_succeeded(step, seen), seconds):
                     wrong.append(f"{step.title}: {_how_it_is(step.placement, seen)}")
         if story.expected and (account := ledger.counts_of(JOB_NAME)) != story.expected.counts:
@@ -64,7 +70,7 @@ async def _counted(workers: Mapping[str, Login]) -> AsyncIterator[JobCounter]:
     async with AsyncExitStack() as opened, asyncio.TaskGroup() as tasks:
         watches = []
         for name, login in workers.items():
-            client = await opened.enter_async_context(Client(login, field_manager=FIELD_MANAGER))
+            client = await opened.enter_async_context(Client(login))
             watch = _Watch(name, login, client, ledger)
             watches.append(tasks.create_task(watch.informer.run()))
             await watch.informer.synced()

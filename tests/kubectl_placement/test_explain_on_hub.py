@@ -1,6 +1,5 @@
 """`placement-ac explain` on a hub where OCM's and Kueue's stand-ins and the controller are at work."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_lab.demo.environment import DemoEnvironment
-from placement_lab.demo.steps import StepAction, apply_samples, sequence, set_label, set_scores
+from placement_lab.demo.steps import apply_samples, sequence, set_label, set_scores
 from placement_lab.demo.steps import create_fleet as put_fleet
 from placement_lab.hub import Hub
+from placement_lab.standins.manifests import connect
 from tests.support.commands import default_settings, on_hub, reader
 from tests.support.driver import Driver, eventually
 from tests.support.rights import rule
@@ -33,13 +31,8 @@ def stage() -> Iterator[DemoEnvironment]:
             set_scores(cluster2=30, cluster3=70),
             apply_samples("multikueue-setup-demo2.yaml", "placement-demo2-2.yaml"),
         )
-        asyncio.run(done(stage, act))
+        act(connect(stage.kubeconfig), stage)
         yield stage
-
-
-async def done(stage: DemoEnvironment, act: StepAction) -> None:
-    async with Client(Login(stage.kubeconfig, None)) as client:
-        await act(client, stage)
 
 
 def explained(kubeconfig: Path, *words: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`placement-ac plan` previews of Story 3 what happens when it is applied."""
 
-import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,10 +9,8 @@ import pytest
 import yaml
 
 from kubectl_placement.cli.plan import NOT_VALIDATED
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from placement_lab.standins.manifests import apply
+from placement_lab.standins.manifests import apply, connect
 from placement_lab.standins.runner import StandIns
 from tests.support.commands import Run, default_settings, on_hub, reader, run
 from tests.support.driver import OCM, Controllers, Driver, Object, eventually
@@ -27,11 +24,7 @@ OCM_GROUP, KUEUE_GROUP = "cluster.open-cluster-management.io", "kueue.x-k8s.io"
 
 
 def put(kubeconfig: Path, objects: Iterable[Object]) -> None:
-    async def put_all() -> None:
-        async with Client(Login(kubeconfig, None)) as client:
-            await apply(client, objects)
-
-    asyncio.run(put_all())
+    apply(connect(kubeconfig), objects)
 
 
 def fleet() -> list[Object]:

@@ -1,5 +1,6 @@
-"""A real hub and its workers, read and written with kubectl, and the objects of these tests on them."""
+"""A real hub and its workers, and the objects of these tests on them."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,9 +10,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
+from kubernetes.client import CoreV1Api
+from kubernetes.dynamic.exceptions import NotFoundError
+from kubernetes.dynamic.resource import Resource
+from kubernetes.stream import stream
 from kubernetes.utils.quantity import parse_quantity
 
-from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, ANNOTATION_SETTINGS
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    ANNOTATION_MAINTENANCE,
+    ANNOTATION_SETTINGS,
+    CLUSTER_QUEUE,
+    EVENT,
+    JOB,
+    LEASE,
+    LOCAL_QUEUE,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    PLACEMENT_SCORE,
+    RESOURCE_FLAVOR,
+    SET_BINDING,
+    WORKLOAD,
+    Kind,
+)
+from placement_ac.kube.client import MERGE
+from placement_ac.workers.queries import ACCESS_REVIEW
+from placement_lab.standins.kubelet import POD
+from placement_lab.standins.manifests import apply, connect, resource_of
 
 NAME: Final = "placement-ac-real"
 """Of every object of these tests but the Jobs (real-…), and the set `global` if it is not bound."""
@@ -37,36 +65,52 @@ class Timeout(AssertionError):
     """A wait has ended in vain."""
 
 
-@dataclass(frozen=True, slots=True)
 class Cluster:
-    """One API server."""
+    """One API server, through Kubernetes' own client."""
 
-    kubeconfig: Path
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        self.client = connect(kubeconfig)
 
-    def kubectl(self, *words: str, given: object = None) -> str:
-        """Run kubectl; `given` is its input, as JSON. Raises AssertionError with what kubectl says."""
-        command = ["kubectl", f"--kubeconfig={self.kubeconfig}", *words]
-        text = None if given is None else json.dumps(given)
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}"
-        return done.stdout
+    def of(self, kind: Kind) -> Resource:
+        """Return the resource of a kind, in the newest version that we know."""
+        return resource_of(self.client, kind.at(kind.versions[0]).api_version, kind.kind)
 
-    def list(self, *words: str) -> list[Obj]:
-        return [dict(item) for item in self.get(*words).get("items", ())]
+    def get(self, kind: Kind, name: str, namespace: str | None = None) -> Obj:
+        """Return an object, {} if there is none."""
+        try:
+            return dict(self.of(kind).get(name, namespace).to_dict())
+        except NotFoundError:
+            return {}
 
-    def get(self, *words: str) -> Obj:
-        """Return an object, {} if there is none; or a List."""
-        text = self.kubectl("get", *words, "--ignore-not-found", "--output=json")
-        return dict(json.loads(text)) if text else {}
+    def list(self, kind: Kind, namespace: str | None = None, **selectors: str) -> list[Obj]:
+        """Return objects; `selectors`: label_selector, field_selector."""
+        return list(self.of(kind).get(namespace=namespace, **selectors).to_dict()["items"])
 
     def apply(self, *objects: Obj) -> None:
-        self.kubectl("apply", "--filename=-", given={"apiVersion": "v1", "kind": "List", "items": [*objects]})
+        apply(self.client, objects)
 
-    def patch(self, what: str, change: Obj, *words: str) -> None:
-        self.kubectl("patch", what, "--type=merge", f"--patch={json.dumps(change)}", *words)
+    def patch(self, kind: Kind, name: str, change: Obj, namespace: str | None = None) -> None:
+        """Send a merge patch; one with a status goes to the status."""
+        served = self.of(kind).status if "status" in change else self.of(kind)
+        served.patch(change, name, namespace, content_type=MERGE)
 
-    def delete(self, *what: str) -> None:
-        self.kubectl("delete", *what, "--ignore-not-found", "--wait=false")
+    def delete(self, kind: Kind, *names: str, namespace: str | None = None) -> None:
+        """Delete objects, those that exist."""
+        for name in names:
+            with contextlib.suppress(NotFoundError):
+                self.of(kind).delete(name, namespace)
+
+    def write_file(self, pod: str, namespace: str, path: str, word: str) -> None:
+        """Write a file in a Pod."""
+        command = ["sh", "-c", f"echo {word} > {path}"]
+        execute = CoreV1Api(self.client.client).connect_get_namespaced_pod_exec
+        stream(execute, pod, namespace, command=command, stdout=True, stderr=True)
+
+    def may(self, verb: str, attributes: Mapping[str, str]) -> bool:
+        """Ask the API server what this kubeconfig's user may do, in all namespaces."""
+        review = {"spec": {"resourceAttributes": {"verb": verb, **attributes}}}
+        return bool(self.of(ACCESS_REVIEW.of).create(review).status.allowed)
 
 
 def until(wanted: Callable[[], T], seconds: float, about: Callable[[], object] | None = None) -> T:
@@ -104,28 +148,26 @@ class Fleet:
         return tuple(self.workers)
 
     def listed(self) -> list[str]:
-        config = self.hub.get(f"multikueueconfig/{NAME}")
+        config = self.hub.get(MULTIKUEUE_CONFIG, NAME)
         return [str(name) for name in config.get("spec", {}).get("clusters", ())]
 
-    def condition(self, what: str) -> Obj:
+    def condition(self, kind: Kind, name: str = NAME) -> Obj:
         """Return the condition `Active` of an object, {} if it has none."""
-        conditions = self.hub.get(what).get("status", {}).get("conditions", ())
+        conditions = self.hub.get(kind, name).get("status", {}).get("conditions", ())
         return next((dict(found) for found in conditions if found["type"] == "Active"), {})
 
     def state(self) -> Obj:
         """Return the state that a failed step shows."""
-        decisions = self.hub.list(
-            "placementdecisions", f"--namespace={QUEUES}", f"--selector={_OCM}/placement={NAME}"
-        )
+        decisions = self.hub.list(PLACEMENT_DECISION, QUEUES, label_selector=f"{_OCM}/placement={NAME}")
         return {
             "listed": self.listed(),
             "decided": [item.get("status") for item in decisions],
-            "check": self.condition(f"admissioncheck/{NAME}"),
+            "check": self.condition(ADMISSION_CHECK),
             "workloads": [item.get("status") for item in self.workloads()],
         }
 
     def workloads(self) -> list[Obj]:
-        items = self.hub.list("workloads.kueue.x-k8s.io", f"--namespace={JOBS}")
+        items = self.hub.list(WORKLOAD, JOBS)
         return [item for item in items if item["spec"].get("queueName") in (NAME, SECOND)]
 
     def workload_of(self, job: str) -> Obj:
@@ -145,20 +187,17 @@ class Fleet:
             return sorted(listed) == sorted(wanted + last) and is_last
 
         until(is_listed, self.seconds, self.state)
-        for what in (*(f"multikueuecluster/{name}" for name in wanted + last), f"clusterqueue/{NAME}"):
-            until(lambda what=what: self.condition(what).get("status") == "True", self.seconds, self.state)
+        for what in (*((MULTIKUEUE_CLUSTER, name) for name in wanted + last), (CLUSTER_QUEUE, NAME)):
+            until(lambda what=what: self.condition(*what).get("status") == "True", self.seconds, self.state)
 
     def runs_with(self, option: str) -> bool:
         """Whether the controller that leads was started with an option."""
-        annotations = self.hub.get("lease/placement-ac", f"--namespace={QUEUES}")["metadata"]["annotations"]
+        annotations = self.hub.get(LEASE, "placement-ac", QUEUES)["metadata"]["annotations"]
         return option in json.loads(annotations[ANNOTATION_SETTINGS])
 
     def reported(self, score: str) -> dict[str, int]:
         """Return cluster → that score, as the controller reports it."""
-        found = {
-            name: self.hub.get("addonplacementscore/placement-ac", f"--namespace={name}")
-            for name in self.names
-        }
+        found = {name: self.hub.get(PLACEMENT_SCORE, "placement-ac", name) for name in self.names}
         return {
             name: int(entry["value"])
             for name, obj in found.items()
@@ -174,20 +213,19 @@ class Fleet:
         self.hub.apply(_placement({"predicates": [{"requiredClusterSelector": selector}], **spec}))
 
     def label(self, cluster: str, **labels: str | None) -> None:
-        self.hub.patch(f"managedcluster/{cluster}", {"metadata": {"labels": labels}})
+        self.hub.patch(MANAGED_CLUSTER, cluster, {"metadata": {"labels": labels}})
 
     def taint(self, cluster: str, *, tainted: bool) -> None:
         """Set the taint by which an admin empties a cluster, or remove it; other taints stay."""
-        taints = self.hub.get(f"managedcluster/{cluster}").get("spec", {}).get("taints", [])
+        taints = self.hub.get(MANAGED_CLUSTER, cluster).get("spec", {}).get("taints", [])
         others = [taint for taint in taints if taint["key"] != NAME]
         ours = [{"key": NAME, "effect": "NoSelect"}] if tainted else []
-        self.hub.patch(f"managedcluster/{cluster}", {"spec": {"taints": [*others, *ours] or None}})
+        self.hub.patch(MANAGED_CLUSTER, cluster, {"spec": {"taints": [*others, *ours] or None}})
 
     def score(self, **scores: int) -> None:
         for cluster, value in scores.items():
             status = {"scores": [{"name": SCORE, "value": value}]}
-            what = f"addonplacementscore/{NAME}"
-            self.hub.patch(what, {"status": status}, f"--namespace={cluster}", "--subresource=status")
+            self.hub.patch(PLACEMENT_SCORE, NAME, {"status": status}, cluster)
 
     def placement(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run `kubectl placement`, with the hub's kubeconfig."""
@@ -208,7 +246,7 @@ class Fleet:
         """Return resource → nominal less used, over both ClusterQueues of a worker."""
         found: dict[str, float] = {}
         for name in CLUSTER_QUEUES:
-            queue = self.workers[cluster].get(f"clusterqueue/{name}")
+            queue = self.workers[cluster].get(CLUSTER_QUEUE, name)
             [nominal] = queue["spec"]["resourceGroups"][0]["flavors"]
             for resource in nominal["resources"]:
                 found[resource["name"]] = found.get(resource["name"], 0) + amount(resource["nominalQuota"])
@@ -229,7 +267,7 @@ class Fleet:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
         found: dict[str, dict[str, str]] = {}
         for cluster, worker in self.workers.items():
-            for job in worker.list("jobs", f"--namespace={JOBS}", f"--selector={_OURS}"):
+            for job in worker.list(JOB, JOBS, label_selector=_OURS):
                 if job["spec"].get("suspend") is False and not _finished(job):
                     found.setdefault(job["metadata"]["name"], {})[cluster] = job["metadata"]["uid"]
         return found
@@ -246,25 +284,23 @@ class Fleet:
         try:
             until(lambda: _pods(worker, job), POD_SECONDS)
         except Timeout:
-            status = _ended(fails=fails)
-            worker.patch(f"job/{job}", {"status": status}, f"--namespace={JOBS}", "--subresource=status")
+            worker.patch(JOB, job, {"status": _ended(fails=fails)}, JOBS)
         else:
-            until(lambda: "Running" in _pods(worker, job), self.seconds, lambda: _pods(worker, job))
-            write = f"echo {'fails' if fails else ''} > {THE_END}"
-            worker.kubectl("exec", f"job/{job}", f"--namespace={JOBS}", "--", "sh", "-c", write)
+            [pod] = until(lambda: _pods(worker, job, "Running"), self.seconds, lambda: _pods(worker, job))
+            worker.write_file(pod, JOBS, THE_END, "fails" if fails else "")
         until(lambda: _finished(self.workload_of(job)), self.seconds, self.state)
 
     def events(self, reason: str, job: str = "") -> list[str]:
         """Return the messages of the events of that reason on this fleet's check, or on a job's Workload."""
         name = self.workload_of(job)["metadata"]["name"] if job else NAME
-        selector = f"--field-selector=reason={reason},involvedObject.name={name}"
-        return [str(event["message"]) for event in self.hub.list("events", "--all-namespaces", selector)]
+        selector = f"reason={reason},involvedObject.name={name}"
+        return [str(event["message"]) for event in self.hub.list(EVENT, field_selector=selector)]
 
     # -- all of it
 
     def prepare(self) -> None:
         """Make the queues, the checks and the binding, and label the clusters."""
-        if not self.hub.get(f"managedclustersetbinding/{_SET}", f"--namespace={QUEUES}"):
+        if not self.hub.get(SET_BINDING, _SET, QUEUES):
             self.hub.apply(_binding())
         self.hub.apply(*_queues(with_checks=True), *_checks())
         for name, worker in self.workers.items():
@@ -277,19 +313,24 @@ class Fleet:
     def clear(self) -> None:
         """Remove whatever these tests have made."""
         for cluster in (self.hub, *self.workers.values()):
-            cluster.delete("jobs", f"--namespace={JOBS}", f"--selector={_OURS}")
+            names = (job["metadata"]["name"] for job in cluster.list(JOB, JOBS, label_selector=_OURS))
+            cluster.delete(JOB, *names, namespace=JOBS)
         until(lambda: not self.workloads(), self.seconds, self.state)
-        self.hub.delete(f"admissioncheck/{NAME}", f"admissioncheck/{MULTIKUEUE}")
-        self.hub.delete(f"placement/{NAME}", f"--namespace={QUEUES}")
-        self.hub.delete("managedclustersetbinding", f"--selector={NAME}=made", f"--namespace={QUEUES}")
+        self.hub.delete(ADMISSION_CHECK, NAME, MULTIKUEUE)
+        self.hub.delete(PLACEMENT, NAME, namespace=QUEUES)
+        if self.hub.list(SET_BINDING, QUEUES, label_selector=f"{NAME}=made"):
+            self.hub.delete(SET_BINDING, _SET, namespace=QUEUES)
         for cluster in (self.hub, *self.workers.values()):
-            cluster.delete(f"localqueue/{NAME}", f"localqueue/{SECOND}", f"--namespace={JOBS}")
-            cluster.delete(f"clusterqueue/{NAME}", f"clusterqueue/{SECOND}", f"resourceflavor/{NAME}")
+            cluster.delete(LOCAL_QUEUE, NAME, SECOND, namespace=JOBS)
+            cluster.delete(CLUSTER_QUEUE, NAME, SECOND)
+            cluster.delete(RESOURCE_FLAVOR, NAME)
         for name in self.names:
-            self.hub.delete(f"addonplacementscore/{NAME}", f"--namespace={name}")
+            self.hub.delete(PLACEMENT_SCORE, NAME, namespace=name)
             self.label(name, **{CHOSEN: None, GPU: None})
             self.taint(name, tainted=False)
-            self.hub.kubectl("annotate", "managedcluster", name, f"{ANNOTATION_MAINTENANCE}-")
+            self.hub.patch(
+                MANAGED_CLUSTER, name, {"metadata": {"annotations": {ANNOTATION_MAINTENANCE: None}}}
+            )
         until(lambda: not self.listed(), self.seconds, self.state)
 
 
@@ -318,10 +359,10 @@ def _finished(obj: Obj) -> bool:
     return any(c["type"] in ("Complete", "Failed", "Finished") and c["status"] == "True" for c in conditions)
 
 
-def _pods(worker: Cluster, job: str) -> list[str]:
-    """Return the phases of a Job's Pods."""
-    pods = worker.list("pods", f"--namespace={JOBS}", f"--selector=batch.kubernetes.io/job-name={job}")
-    return [str(pod.get("status", {}).get("phase")) for pod in pods]
+def _pods(worker: Cluster, job: str, phase: str = "") -> list[str]:
+    """Return a Job's Pods; `phase`: only those in it."""
+    pods = worker.list(POD, JOBS, label_selector=f"batch.kubernetes.io/job-name={job}")
+    return [pod["metadata"]["name"] for pod in pods if phase in ("", pod.get("status", {}).get("phase"))]
 
 
 def _ended(*, fails: bool) -> Obj:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from placement_ac.core.api.constants import FIELD_MANAGER
+from placement_ac.core.api.constants import FIELD_MANAGER, LEASE
 from placement_ac.core.api.fields import get_int, get_str, get_time
 from placement_ac.kube.login import Login
 from tests.real.clusters import QUEUES, Cluster, Fleet
@@ -68,7 +68,7 @@ def _controller(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def _leads(fleet: Fleet) -> bool:
-    lease = fleet.hub.get(f"lease/{FIELD_MANAGER}", f"--namespace={QUEUES}")
+    lease = fleet.hub.get(LEASE, FIELD_MANAGER, QUEUES)
     renewed, lasts = get_time(lease, "spec", "renewTime"), get_int(lease, "spec", "leaseDurationSeconds") or 0
     held = get_str(lease, "spec", "holderIdentity") and renewed
     return bool(held and renewed and (datetime.now(UTC) - renewed).total_seconds() < lasts)

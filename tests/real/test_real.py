@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_CLUSTER_SELECTOR, KUEUE_MANAGER
+from placement_ac.core.api.constants import (
+    ADMISSION_CHECK,
+    ANNOTATION_CLUSTER_SELECTOR,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    KUEUE_MANAGER,
+    MULTIKUEUE_CLUSTER,
+    SECRET,
+)
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
 from tests.real.clusters import GPU, JOBS, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, Timeout, until
@@ -37,7 +45,7 @@ BY_SCORE = by_score(SCORE, NAME)
 
 
 def check_of(fleet: Fleet) -> tuple[Any, ...]:
-    condition = fleet.condition(f"admissioncheck/{NAME}")
+    condition = fleet.condition(ADMISSION_CHECK)
     return tuple(condition.get(field) for field in ("status", "reason", "message"))
 
 
@@ -93,7 +101,7 @@ def test_story_5_jobs_fill_one_cluster_after_the_other_by_the_scores_of_the_cont
     """The queues have CPU alone: 2 in each of the two on a worker, and one may borrow from the other."""
     first, second, _ = sorted(prepared.names)
     prepared.select(by_score("cpuFree", "placement-ac"), {})
-    until(lambda: prepared.condition(f"admissioncheck/{NAME}"), prepared.seconds, prepared.state)
+    until(lambda: prepared.condition(ADMISSION_CHECK), prepared.seconds, prepared.state)
     if not prepared.runs_with("report-scores"):
         pytest.skip("needs a controller with --report-scores true, or none: then one is started")
     until(lambda: prepared.reported("cpuFree") == dict.fromkeys(prepared.names, 100), prepared.seconds)
@@ -168,7 +176,7 @@ def needs_option(fleet: Fleet, option: str) -> None:
     """Skip the test if the controller that leads runs without an option, or without the dispatcher."""
     if not fleet.dispatcher:
         pytest.skip("needs Kueue with dispatcherName open-cluster-management.io/placement: --dispatcher")
-    until(lambda: fleet.condition(f"admissioncheck/{NAME}"), fleet.seconds, fleet.state)
+    until(lambda: fleet.condition(ADMISSION_CHECK), fleet.seconds, fleet.state)
     if not fleet.runs_with(option):
         pytest.skip(f"needs a controller with --{option}, or none: then one is started")
 
@@ -239,7 +247,7 @@ def test_the_capacity_is_what_the_queues_of_the_workers_have_left(
 
 
 def _published(fleet: Fleet) -> bool:
-    return bool(fleet.hub.get("configmap/placement-ac-capacity", f"--namespace={QUEUES}"))
+    return bool(fleet.hub.get(CONFIG_MAP, "placement-ac-capacity", QUEUES))
 
 
 def test_each_credential_has_the_rights_that_kueue_needs_and_none_to_secrets(
@@ -256,33 +264,21 @@ def test_each_credential_has_the_rights_that_kueue_needs_and_none_to_secrets(
 
 def _check_rights(fleet: Fleet, cluster: str, folder: Path) -> bool:
     """Ask the worker with Kueue's own credentials; False: they are not in a Secret."""
-    source = fleet.hub.get(f"multikueuecluster/{NAME}-{cluster}")["spec"]["clusterSource"]
+    source = fleet.hub.get(MULTIKUEUE_CLUSTER, f"{NAME}-{cluster}")["spec"]["clusterSource"]
     if "kubeConfig" not in source:
         return False
-    secret = fleet.hub.get(f"secret/{source['kubeConfig']['location']}", f"--namespace={QUEUES}")
+    secret = fleet.hub.get(SECRET, source["kubeConfig"]["location"], QUEUES)
     path = folder / cluster
     path.touch(mode=0o600)
     path.write_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
     worker = Cluster(path)
-    deployment = fleet.hub.get(f"deployment/{KUEUE_MANAGER}", f"--namespace={QUEUES}")
+    deployment = fleet.hub.get(DEPLOYMENT, KUEUE_MANAGER, QUEUES)
     needed = required_rights({"batch/job"}, kueue=parse_release(release_of(deployment)))
     for right in needed:
-        resource = f"{right.resource}.{right.group}" if right.group else right.resource
-        words = [right.verb, resource, *([f"--subresource={right.subresource}"] if right.subresource else [])]
-        assert _may(worker, *words), f"{cluster}: Kueue may not {' '.join(words)}"
-    assert not _may(worker, "get", "secrets"), f"{cluster}: Kueue may read every Secret"
+        resource = {"group": right.group, "resource": right.resource, "subresource": right.subresource}
+        assert worker.may(right.verb, resource), f"{cluster}: Kueue may not {right.verb} {resource}"
+    assert not worker.may("get", {"resource": "secrets"}), f"{cluster}: Kueue may read every Secret"
     return True
-
-
-def _may(worker: Cluster, *words: str) -> bool:
-    """Ask the API server itself (SelfSubjectAccessReview), for all namespaces."""
-    asked = "auth", "can-i", *words, "--all-namespaces"
-    try:
-        return worker.kubectl(*asked).strip() == "yes"
-    except AssertionError as problem:
-        if str(problem).endswith(": "):  # exit code 1 and no message: "no"
-            return False
-        raise
 
 
 def test_a_job_takes_its_queues_quota_back_on_a_full_worker(prepared: Fleet) -> None:

@@ -1,14 +1,19 @@
 """An admin with kubectl, for tests: it writes objects to a hub and waits for their state."""
 
 import asyncio
+import json
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from kubernetes.dynamic import DynamicClient
+
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.errors import NotFound
+from placement_ac.core.kubeconfig.write import write_kubeconfig
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
@@ -32,7 +37,7 @@ class Admin:
     """Blocking requests to one hub. Use as a context manager."""
 
     def __init__(self, login: Login) -> None:
-        self._client = Client(login, field_manager="admin")
+        self._login, self._client = login, Client(login, field_manager="admin")
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
@@ -45,7 +50,13 @@ class Admin:
 
     def apply(self, *objects: Object) -> list[Object]:
         """Apply objects with their status."""
-        return self._runner.run(manifests.apply(self._client, objects))
+        return manifests.apply(self._kubernetes, objects)
+
+    @cached_property
+    def _kubernetes(self) -> DynamicClient:
+        access = self._login._config.access  # noqa: SLF001  # as each request of the login uses it
+        content = write_kubeconfig(access.server, access.authority, access.token, "hub")
+        return manifests.connect(json.loads(content))
 
     def create(self, resource: Resource, body: Object) -> Object:
         return self._runner.run(self._client.create(resource, body))

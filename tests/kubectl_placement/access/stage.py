@@ -64,7 +64,7 @@ class JobStage:
             }
             admin.apply(cluster)
         admin.apply(*fleet.managed_clusters())
-        fleet.apply_secrets(login_to(hub))
+        fleet.apply_secrets(hub)
         self.write_kubeconfig(*fleet.names)
 
     def write_kubeconfig(self, *workers: str, **changes: Any) -> None:

@@ -1,6 +1,5 @@
 """The examples that `--help` shows can be run as they stand there, on a hub with the samples."""
 
-import asyncio
 import re
 import shlex
 from pathlib import Path
@@ -8,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement_ac.cli.main import COMMANDS
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
-from placement_lab.standins.manifests import apply, load, samples
+from placement_lab.standins.manifests import apply, connect, load, samples
 from tests.support import commands
 
 NOT_RUN = {
@@ -26,9 +23,8 @@ ENDS = {"doctor": 2, "plan": 1, "capacity": 1, "top": 1} | dict.fromkeys(OF_JOBS
 SAMPLES = ("fleet", "multikueue-setup-demo2.yaml", "placement-demo2-1.yaml")
 
 
-async def put_samples(kubeconfig: Path) -> None:
-    async with Client(Login(kubeconfig, None)) as client:
-        await apply(client, [one for name in SAMPLES for one in load(samples() / name)])
+def put_samples(kubeconfig: Path) -> None:
+    apply(connect(kubeconfig), [one for name in SAMPLES for one in load(samples() / name)])
 
 
 def examples(name: str) -> list[str]:
@@ -40,7 +36,7 @@ def examples(name: str) -> list[str]:
 def test_the_examples_run(
     name: str, kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asyncio.run(put_samples(kubeconfig))
+    put_samples(kubeconfig)
     (tmp_path / "samples").symlink_to(samples())
     monkeypatch.chdir(tmp_path)
     lines = examples(name)

@@ -302,7 +302,7 @@ def test_kubectl_shows_the_same_provisioned_objects() -> None:
 
 
 def test_a_token_that_is_not_renewed_fails_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def do_nothing(_: DemoEnvironment, __: str) -> None:
+    def do_nothing(_: DemoEnvironment, __: str) -> None:
         """Renew nothing."""
 
     monkeypatch.setattr(DemoEnvironment, "renew_token", do_nothing)

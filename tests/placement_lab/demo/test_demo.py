@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from kubernetes.dynamic import DynamicClient
 from rich.console import Console
 
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE
-from placement_ac.kube.client import Client
 from placement_lab.cli.demo import command
 from placement_lab.demo import environment, steps, story3
 from placement_lab.demo.renderers import TerminalRenderer, TextRenderer
@@ -29,6 +29,7 @@ from placement_lab.demo.story3 import UNSAFE
 from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import JobStatus
 from placement_lab.standins.fleet import JobCounts
+from placement_lab.standins.manifests import resource_of
 from tests.support.driver import eventually
 
 LONG = pytest.mark.long
@@ -256,7 +257,7 @@ def test_an_unexpected_second_copy_fails_the_demo(monkeypatch: pytest.MonkeyPatc
 def test_an_unsafe_run_without_a_second_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """`--unsafe` reports the real result: here the controller is not replaced."""
 
-    async def stay_careful(_: environment.DemoEnvironment) -> None:
+    def stay_careful(_: environment.DemoEnvironment) -> None:
         """Leave the controller where it is."""
 
     monkeypatch.setattr(environment.DemoEnvironment, "replace_controller", stay_careful)
@@ -272,9 +273,9 @@ def test_a_failed_step_is_reported_with_exit_code_1(monkeypatch: pytest.MonkeyPa
     """The demo fails on a fleet without the Secret for cluster3, which Story 3 selects."""
     monkeypatch.setattr("placement_lab.demo.runner.STEP_SECONDS", 0.5)
 
-    async def no_cluster3(client: Client, stage: StepEnvironment) -> None:
-        await steps.create_fleet(client, stage)
-        await client.request("DELETE", "/api/v1/namespaces/kueue-system/secrets/multikueue-cluster3")
+    def no_cluster3(client: DynamicClient, stage: StepEnvironment) -> None:
+        steps.create_fleet(client, stage)
+        resource_of(client, "v1", "Secret").delete("multikueue-cluster3", "kueue-system")
 
     monkeypatch.setattr("placement_lab.demo.runner.create_fleet", no_cluster3)
     run = CliRunner().invoke(command, ["--story", "3"])

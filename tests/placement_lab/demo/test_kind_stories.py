@@ -2,14 +2,12 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from placement_ac.kube.client import Client
-from placement_ac.kube.login import Login
 from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.steps import ExpectedJob, Scenario, create_fleet
+from placement_lab.standins.manifests import connect
 from tests.kind.stories import for_real, play
 
 pytestmark = pytest.mark.long
@@ -17,10 +15,8 @@ pytestmark = pytest.mark.long
 
 async def _played(story: Scenario, seconds: float) -> list[str]:
     with DemoEnvironment(jobs=True) as stage:
-        hub = Login(Path(stage.kubeconfig))
-        async with Client(hub, field_manager="test") as client:
-            await create_fleet(client, stage)
-        return await play(story, hub, stage.workers, stage, seconds)
+        create_fleet(connect(stage.kubeconfig), stage)
+        return await play(story, stage.kubeconfig, stage.workers, stage, seconds)
 
 
 def test_a_story_succeeds() -> None:

@@ -32,6 +32,9 @@ def test_the_kubernetes_client(hub: Hub) -> None:
     core = kubernetes.client.CoreV1Api(api)
     core.create_namespaced_secret("default", {"metadata": {"name": "s"}, "stringData": {"k": "v"}})
     assert core.read_namespaced_secret("s", "default").data == {"k": "dg=="}
+    reviews = client.resources.get(api_version="authorization.k8s.io/v1", kind="SelfSubjectAccessReview")
+    review = reviews.create({"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}})
+    assert (review.kind, review.status.allowed) == ("SelfSubjectAccessReview", True)
 
 
 def test_a_kopf_operator(hub: Hub) -> None:

@@ -234,7 +234,7 @@ def test_worker_lost_and_back_lost_copies_are_counted(
 def test_kueue_takes_the_kubeconfigs_of_the_fleet(a_hub: HubMaker) -> None:
     with WorkerFleet(["w1", "w2"]) as fleet, a_hub() as hub:
         threads = threading.active_count()
-        fleet.apply_secrets(login_to(hub))
+        fleet.apply_secrets(hub)
         with Admin(login_to(hub)) as admin:
             for name in fleet.names:
                 assert kubeconfig.refusal(fleet.kubeconfig(name)) is None
