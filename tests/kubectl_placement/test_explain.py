@@ -425,6 +425,7 @@ NOT_THERE = [
     (["cluster", "x"], 'managedclusters.cluster.open-cluster-management.io "x" not found'),
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
+    (["workload", "w"], 'workloads.kueue.x-k8s.io "w" not found; unknown: workloads.kueue.x-k8s.io'),
     (["x"], 'no cluster, check or Placement "x" found'),
     (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
@@ -445,6 +446,7 @@ NOT_THERE = [
 USAGE_ERRORS = [
     (["queue", "x"], "use one of the types cluster, check, placement, workload: 'queue' is unknown"),
     (["check", "check", "--check", "check"], "use --check only with a cluster"),
+    (["workload", "w", "--check", "check"], "use --check only with a cluster"),
     (["a", "b", "c"], "name one object, as TYPE NAME: a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
     ([], "Missing argument '[TYPE] NAME'"),
