@@ -273,17 +273,14 @@ def test_with_kueues_dispatcher_it_must_have_left_the_list(
         assert busy not in stage.listed()
 
 
-def test_a_cluster_that_nobody_uses(admin: Driver, controllers: Controllers, tmp_path: Path) -> None:
+def test_a_cluster_that_nobody_uses_and_one_with_a_wrong_annotation(
+    admin: Driver, controllers: Controllers, tmp_path: Path
+) -> None:
     (tmp_path / "defaults").touch()
     with open_stage(admin, controllers, ["a"]) as stage:
         managed(admin, "unused")
         found = answer(stage, tmp_path / "defaults", "unused")
         assert (found["reboot"], found["maintenance"], found["why"]) == (True, None, [])
-
-
-def test_a_wrong_annotation_is_no_yes(admin: Driver, controllers: Controllers, tmp_path: Path) -> None:
-    (tmp_path / "defaults").touch()
-    with open_stage(admin, controllers, ["a"]) as stage:
         stage.announce("a", "tonight")
         found = answer(stage, tmp_path / "defaults")
         assert found["why"][0].startswith(f"correct the annotation {ANNOTATION_MAINTENANCE}: ")

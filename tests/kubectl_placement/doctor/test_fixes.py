@@ -1,33 +1,12 @@
-"""No fix widens what is selected or installs what was not asked for; names that are close are asked about."""
+"""The embedded hub is known as such; names that are close are asked about."""
 
 import json
-import re
 
 import pytest
 
 from kubectl_placement.doctor.hub_rules import RULES
-from tests.kubectl_placement.doctor.broken_setups import Break
-from tests.kubectl_placement.doctor.examined_hub import BREAKS, examined, read, stored
 from tests.support.commands import Run
 from tests.support.driver import Driver
-
-INSTALLS = re.compile(
-    r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
-    re.MULTILINE,
-)
-ASKED_FOR = {"cluster-profile-gate": "Kueue's gate needs it, and Kueue exits without it"}
-"""Checks whose fix installs something, and who has asked for it."""
-
-
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
-def test_no_fix_installs_or_widens(broken: Break) -> None:
-    objects = stored()
-    broken.how(objects)
-    for one in examined(read(objects)):
-        if one.check not in ASKED_FOR:
-            assert not INSTALLS.search(one.fix), one
-        if "kueue/releases/download" in one.fix:  # of a Kueue that is there
-            assert ("Deployment", "kueue-system", "kueue-controller-manager") in objects, one
 
 
 @pytest.mark.embedded("an API server in another process is no embedded hub, which doctor knows")
