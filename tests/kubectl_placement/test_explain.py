@@ -138,15 +138,6 @@ def test_the_whole_chain_in_the_order_of_the_steps(objects: list[Raw], steps: st
     assert found == sorted(found, key=list(StepName).index)
 
 
-def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
-    found = explain_cluster(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
-    assert (found.state, found.step) == ("unusable", StepName.FITNESS)
-    assert found.why == (
-        "it is being asked whether it is fit to be a worker; "
-        "only the controller knows the result of its probe"
-    )
-
-
 def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *our_objects("a", *MANY)]
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
