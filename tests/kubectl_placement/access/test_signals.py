@@ -61,7 +61,7 @@ def test_a_signal_leaves_no_kubeconfig(
     env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent), "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "placement_ac", *words.split(), "--kubeconfig", str(stage.kubeconfig)]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as process:
-        eventually(ready.exists, True)
+        eventually(ready.exists, True, seconds=30)
         assert len([*temporary.glob("*/kubeconfig")]) == 1
         process.send_signal(number)
         assert process.wait(20) == 128 + number
