@@ -160,7 +160,7 @@ def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> No
 
 
 def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) -> None:
-    """What is asked about which job: test_worker_quota.py."""
+    """Which workers are asked for which job: test_worker_quota.py."""
     for gpus, expected in (
         ("16", "goes to c, best first"),
         ("32", f"goes to no cluster: 0/3 clusters fit: 1 {TOO_LITTLE.replace('16', '32').format(2)}"),

@@ -87,7 +87,7 @@ OTHER_CONTEXTS = (
         "context a has that address, but it does not verify the server",
     ),
 )
-"""What is another in the context of a cluster, and why it is not taken."""
+"""Changes of the context of a cluster, and why it is not taken then."""
 
 
 def test_another_context_is_not_taken(stage: JobStage) -> None:
@@ -364,7 +364,7 @@ SECRETIVE = (
     ('echo \'{"kind": "ExecCredential", "token": "hunter2"}\'', "gave no ExecCredential"),
     ("printf 'users: [{name: x, user: {token: hunter2}}]'", "no context is chosen"),
 )
-"""What a command prints, and what is said of it; `refused` sees that the secret is not."""
+"""A command, and the problem that is reported; `refused` sees that its secret is not."""
 
 
 def test_what_a_command_prints_is_not_shown(stage: JobStage) -> None:

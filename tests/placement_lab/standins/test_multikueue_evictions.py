@@ -1,8 +1,8 @@
 """
 MultiKueue on the hub evicts: a cluster leaves the list, its worker is lost, another check says Retry.
 
-What a recording in shared/kueue shows from end to end is replayed on a hub (test_kueue_*.py). Here is what it
-does not show, some of it by Kueue's code alone; the seconds are those of the trace.
+Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.py). These tests are of steps
+that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
 """
 
 from dataclasses import replace
