@@ -5,15 +5,13 @@ A virtual environment of its own has what the Dockerfile installs: the locked pa
 """
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import HOOK, template
-from tests.support.driver import CORE, NS, Controllers, Driver, eventually
-from tests.support.hub_client import CRDS
+from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.installation import NAME, NAMESPACE, ROOT, write_mounts
 from tests.support.rights import RBAC
 from tests.support.venvs import build_wheel, install, new_environment
@@ -105,37 +103,11 @@ def no_right(admin: Driver) -> None:
     admin.ask("PUT", path, role)
 
 
-def no_crd(admin: Driver) -> None:
-    admin.ask("DELETE", f"{CRDS}/multikueueconfigs.kueue.x-k8s.io")
-    eventually(lambda: not admin.try_("GET", admin.kueue("multikueueconfigs")).ok)
-
-
-@pytest.mark.parametrize(
-    ("lacks", "message"),
-    [
-        pytest.param(
-            no_right,
-            f"rights on secrets in namespace {NS}: grant the account watch (docs/install.md, Permissions)",
-            id="right",
-        ),
-        pytest.param(
-            no_crd,
-            "kind multikueueconfigs.kueue.x-k8s.io: install Kueue: "
-            "the hub serves it in no version of v1beta2, v1beta1",
-            id="CRD",
-        ),
-        pytest.param(
-            lambda _: None,
-            f"controller: start it, or see why it does not run: none holds Lease {NS}/{NAME}",
-            id="controller",
-        ),
-    ],
-)
-def test_it_names_what_is_missing(
-    admin: Driver, image: Path, tmp_path: Path, lacks: Callable[[Driver], None], message: str
-) -> None:
+def test_it_names_what_is_missing(admin: Driver, image: Path, tmp_path: Path) -> None:
+    """Each kind of failure has its row in tests/placement_ac/cli/test_check.py."""
     release = Release(admin, image, tmp_path, **SHORT)
-    lacks(admin)
+    no_right(admin)
     done = release.check()
     failed = [line for line in done.stdout.splitlines() if not line.startswith("OK    ")]
-    assert (done.returncode, done.stderr, failed) == (1, "", [f"FAIL  {message}"])
+    right = f"rights on secrets in namespace {NS}: grant the account watch (docs/install.md, Permissions)"
+    assert (done.returncode, done.stderr, failed) == (1, "", [f"FAIL  {right}"])

@@ -26,14 +26,28 @@ def ranking(admin: Driver, *clusters: str) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Ranking", "metadata": metadata, "spec": spec}
 
 
-def placement_ac(*words: str) -> str:
-    command = [sys.executable, "-m", rankings.__name__, *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode in (0, 1), done.stderr) == (True, "")
-    return done.stdout
+COMMANDS = """
+import json, sys
+from placement_ac.core import decisions
+from tests.support.rankings import RANKINGS
+decisions.SOURCE = RANKINGS  # before anything else is imported
+from tests.support import commands
+done = [commands.run(*words) for words in json.loads(sys.argv[1])]
+print(json.dumps([[one.exit_code, one.stderr, one.stdout] for one in done]))
+"""
 
 
-@pytest.mark.timeout(180)  # four processes, each of which imports everything
+def printed(*commands: list[str]) -> list[str]:
+    """Run these commands in one process; return what each prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, json.dumps(commands)], capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    assert [(code in (0, 1), errors) for code, errors, _ in found] == [(True, "")] * len(commands)
+    return [text for *_, text in found]
+
+
+@pytest.mark.timeout(180)  # two processes, each of which imports everything
 @pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
 def test_the_controller_and_the_commands_follow_another_source(
     hub: Hub, admin: Driver, tmp_path: Path
@@ -51,15 +65,19 @@ def test_the_controller_and_the_commands_follow_another_source(
         admin.ask("PATCH", f"{RANKINGS}/p", {"spec": {"clusters": ["c", "a"]}}, "merge")
         eventually(lambda: admin.listed("p"), ["p-c", "p-a"])
         on_hub = f"--kubeconfig={replica.kubeconfig}"
-        (status,) = json.loads(placement_ac("status", "-o", "json", on_hub))["checks"]
+        file = tmp_path / "ranking.yaml"
+        file.write_text(yaml.safe_dump(ranking(admin, "b", "a")))
+        shown, explained, plan = printed(
+            ["status", "-o", "json", on_hub],
+            ["explain", "cluster", "a", on_hub],
+            ["plan", "-f", str(file), "-o", "json", on_hub],
+        )
+        (status,) = json.loads(shown)["checks"]
         assert [(row["name"], row["rank"], row["state"]) for row in status["clusters"]] == [
             ("c", 1, "listed"),
             ("a", 2, "listed"),
         ]
-        explained = placement_ac("explain", "cluster", "a", on_hub)
         assert f"Rankings has selected it: it is in Ranking {NS}/p" in explained
         assert "the controller ranks it 2 of 2" in explained
-        file = tmp_path / "ranking.yaml"
-        file.write_text(yaml.safe_dump(ranking(admin, "b", "a")))
-        (planned,) = json.loads(placement_ac("plan", "-f", str(file), "-o", "json", on_hub))["placements"]
+        (planned,) = json.loads(plan)["placements"]
         assert (planned["order"], planned["added"], planned["removed"]) == (["b", "a"], ["b"], ["c"])

@@ -138,15 +138,6 @@ def test_the_whole_chain_in_the_order_of_the_steps(objects: list[Raw], steps: st
     assert found == sorted(found, key=list(StepName).index)
 
 
-def test_a_cluster_that_is_asked_whether_it_is_fit() -> None:
-    found = explain_cluster(case(*LIVE, our_config(), decision("c"), credentials_probe=True), "c")
-    assert (found.state, found.step) == ("unusable", StepName.FITNESS)
-    assert found.why == (
-        "it is being asked whether it is fit to be a worker; "
-        "only the controller knows the result of its probe"
-    )
-
-
 def test_a_mass_loss_that_is_held() -> None:
     objects = [*DROPPED[:2], placement(), check(), decision("a"), *secrets("a"), *our_objects("a", *MANY)]
     held = explain_cluster(case(*objects, *secrets(*MANY)), MANY[0])
@@ -425,6 +416,7 @@ NOT_THERE = [
     (["cluster", "x"], 'managedclusters.cluster.open-cluster-management.io "x" not found'),
     (["check", "x"], 'admissionchecks.kueue.x-k8s.io "x" not found'),
     (["placement", "p", "-n", "x"], 'placements.cluster.open-cluster-management.io "p" not found'),
+    (["workload", "w"], 'workloads.kueue.x-k8s.io "w" not found; unknown: workloads.kueue.x-k8s.io'),
     (["x"], 'no cluster, check or Placement "x" found'),
     (["both"], "use `explain cluster both` or `explain check both`: both is a cluster and a check"),
     (
@@ -445,6 +437,7 @@ NOT_THERE = [
 USAGE_ERRORS = [
     (["queue", "x"], "use one of the types cluster, check, placement, workload: 'queue' is unknown"),
     (["check", "check", "--check", "check"], "use --check only with a cluster"),
+    (["workload", "w", "--check", "check"], "use --check only with a cluster"),
     (["a", "b", "c"], "name one object, as TYPE NAME: a b c"),
     (["c", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'wide', 'json', 'yaml'"),
     ([], "Missing argument '[TYPE] NAME'"),

@@ -525,6 +525,8 @@ def test_a_name_that_is_no_cluster_is_refused_before_its_credentials(probe: bool
 def test_a_cluster_that_waits_for_its_probe() -> None:
     found = explain_cluster(case(*LIVE, decision("c"), credentials_probe=True), "c")
     waits = "it is being asked whether it is fit to be a worker"
+    assert (found.state, found.step) == ("unusable", StepName.FITNESS)
+    assert found.why == f"{waits}; only the controller knows the result of its probe"
     assert sentences(found, StepName.CREDENTIAL, StepName.FITNESS) == [
         "passed: its credentials are Secret kueue-system/multikueue-c, found by its name",
         f"unknown: {waits}; only the controller knows the result of its probe",

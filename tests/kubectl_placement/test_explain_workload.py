@@ -1,13 +1,14 @@
 """The table of `explain workload`: its clusters and plugins, as the documentation shows it."""
 
 import io
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from kubectl_placement.cli.explain_workload import workload_texts
+from kubectl_placement.cli.explain_workload import placed_text, workload_texts
 from kubectl_placement.explain.workload import WorkloadExplanation, explain_workload
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
@@ -36,8 +37,8 @@ SELECTOR, PREFERRED = f"{DOMAIN}/cluster-selector", f"{DOMAIN}/preferred-cluster
 BOTH = {P: "Ready", MK: "Pending"}
 
 
-def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
-    """Story 2 with three clusters, all selected; all are listed, and connected but for `unconnected`."""
+def view_of(*jobs: Raw, unconnected: str = "", selected: Sequence[str] = NAMES, **settings: Any) -> HubView:
+    """Story 2 with three clusters; all are listed, and connected but for `unconnected`."""
     fleet = our_objects(*NAMES, of=P, owners=(P, MK))
     for obj in fleet:
         if obj["kind"] == "MultiKueueCluster":
@@ -49,9 +50,9 @@ def view_of(*jobs: Raw, unconnected: str = "", **settings: Any) -> HubView:
     cluster_queue = an_queue(
         "ClusterQueue", "cluster-queue-demo2", {"namespaceSelector": {}, "admissionChecksStrategy": strategy}
     )
-    ours = [check(P, P), multikueue_check(MK, P), placement(P, 3, namespace="kueue-system")]
+    ours = [check(P, P), multikueue_check(MK, P), placement(P, len(selected), namespace="kueue-system")]
     managed = [managed_cluster(name, labels={"accelerator": GPUS[name]}) for name in NAMES]
-    decided = decision(*NAMES, of=P, namespace="kueue-system")
+    decided = decision(*selected, of=P, namespace="kueue-system")
     keys = [
         secret | {"metadata": secret["metadata"] | {"namespace": "kueue-system"}}
         for secret in secrets(*NAMES)
@@ -158,6 +159,69 @@ def test_a_cluster_that_is_not_connected_says_why() -> None:
     why, first = "ClientConnectionFailed: no", choice.clusters[0]
     assert (first.cluster, first.state, first.why) == ("cluster1", "not connected", why)
     assert f"not connected  placement-demo2-cluster1  {why}" in drawn(job, view, wide=True)
+
+
+def test_a_cluster_that_leaves_gets_no_job() -> None:
+    runs, job = a_job("runs", cluster=f"{P}-cluster2"), a_job()
+    [choice] = explained(job, view_of(runs, job, selected=("cluster1", "cluster3"))).placements
+    assert [(cluster.cluster, cluster.state) for cluster in choice.clusters] == [
+        ("cluster1", "eligible"),
+        ("cluster3", "eligible"),
+        ("cluster2", "leaving"),
+    ]
+
+
+def test_without_our_dispatcher_kueues_decides() -> None:
+    says = "Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: "
+    job = a_job()
+    assert f"{says}{', '.join(NAMES)}" in drawn(job, view_of(job, dispatcher=False))
+    [choice] = new_job(view_of(dispatcher=False), a_manifest("Job")).placements
+    assert placed_text(choice) == f"{says}{', '.join(NAMES)}"
+
+
+def a_manifest(kind: str, queue: str = "user-queue-demo2", **asks: str) -> Raw:
+    """A Job or a Workload to be created; `asks`: annotations of its Pods."""
+    pods = {"metadata": {"annotations": asks}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    if kind == "Job":
+        metadata = {"generateName": "new-", "labels": {"kueue.x-k8s.io/queue-name": queue}}
+        return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": pods}}
+    spec = {"queueName": queue, "podSets": [{"name": "main", "count": 1, "template": pods}]}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "new"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("kind", ["Job", "Workload"])
+@pytest.mark.parametrize(
+    ("queue", "asks", "goes"),
+    [
+        pytest.param("user-queue-demo2", {}, "cluster1, cluster2, cluster3, best first", id="anywhere"),
+        pytest.param(
+            "user-queue-demo2",
+            {SELECTOR: "accelerator=nvidia-h100"},
+            "cluster2, cluster3, best first",
+            id="where there are such GPUs",
+        ),
+        pytest.param(
+            "user-queue-demo2",
+            {SELECTOR: "accelerator=b200"},
+            "no cluster: 0/3 clusters fit: 3 didn't match accelerator=b200 (ClusterAffinity)",
+            id="nowhere",
+        ),
+        pytest.param(
+            "user-queue-demo",
+            {},
+            "create LocalQueue default/user-queue-demo: it does not exist; did you mean user-queue-demo2?",
+            id="no such queue",
+        ),
+    ],
+)
+def test_where_a_new_job_would_go(kind: str, queue: str, asks: dict[str, str], goes: str) -> None:
+    found = new_job(view_of(), a_manifest(kind, queue, **asks))
+    assert [*map(placed_text, found.placements), *filter(None, [found.problem])] == [goes]
 
 
 def test_a_cluster_that_may_never_give_quota_says_why_it_comes_last() -> None:

@@ -92,88 +92,28 @@ def test_a_job_that_fits_nowhere(there: Stage, run: Run, admin: Driver) -> None:
     assert f"2 jobs fit no cluster: {NOWHERE}" in run("status").stdout
 
 
-def test_a_cluster_that_leaves_or_is_not_connected_is_not_eligible(
-    there: Stage, run: Run, admin: Driver
-) -> None:
-    there.submit("waits", annotations={NAMES: "c"})
-    there.until_waits("waits", "c")
-    there.submit("runs", annotations={NAMES: "b"})
-    there.until_runs("runs", "b")
-    there.select("a", "c")
-    soon(lambda: there.remark().startswith("draining: b"))
-    [choice] = explained(run, "workload", "waits")["placements"]
-    states = {cluster["cluster"]: (cluster["state"], cluster["filter"]) for cluster in choice["clusters"]}
-    assert states == {"c": ("eligible", ""), "a": ("eligible", "ClusterNames"), "b": ("leaving", "")}
-    assert explained(run, "workload", "runs")["placedOn"] == "p-b"
-
-
-def test_kueues_own_dispatcher_decides_without_ours(there: Stage, run: Run, tmp_path: Path) -> None:
-    there.submit("named", annotations={NAMES: "c"})
-    there.until_waits("named", "c")
-    (tmp_path / "settings.yaml").write_text("dispatcher: false\n")
-    assert "Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: a, b, c" in (
-        run("explain", "workload", "named").stdout
-    )
-    (tmp_path / "job.yaml").write_text(JOB.format(queue="gated", asks="", own=""))
-    planned = run("plan", "-f", str(tmp_path / "job.yaml")).stdout
-    assert "Job default/new-…: Kueue's dispatcher decides (--dispatcher is false)" in planned
-
-
-def test_a_workload_that_is_not_there(run: Run, there: Stage) -> None:
-    there.submit("here")
-    there.until_runs("here", "a")
-    done = run("explain", "workload", "other")
-    assert (done.exit_code, 'workloads.kueue.x-k8s.io "other" not found' in done.stderr) == (1, True)
-    assert run("explain", "workload", "here", "-n", "elsewhere").exit_code == 1
-    assert run("explain", "workload", "here", "--check", "p").exit_code == 2
-
-
-JOB = """\
+JOB = f"""\
 apiVersion: batch/v1
 kind: Job
 metadata:
   generateName: new-
-  labels: {{kueue.x-k8s.io/queue-name: {queue}}}
-  annotations: {{{own}}}
+  labels: {{kueue.x-k8s.io/queue-name: gated}}
+  annotations: {{{SELECTOR}: gpu=x}}
 spec:
   parallelism: 2
   template:
     metadata:
-      annotations: {{{asks}}}
+      annotations: {{{SELECTOR}: gpu=h100}}
     spec: {{containers: [{{name: c, image: i}}]}}
 """
 
 
-WHERE_JOBS_GO = [
-    ("gated", "", "goes to a, b, c, best first"),
-    ("gated", f"{SELECTOR}: gpu=h100", "goes to b, best first"),
-    ("gated", f"{SELECTOR}: gpu=b200", f"goes to no cluster: {NOWHERE}"),
-    ("gate", "", "create LocalQueue default/gate: it does not exist"),
-]
-"""The queue of a Job, an annotation of its Pod template, and what plan says."""
-
-
 def test_plan_says_where_a_job_would_go(run: Run, tmp_path: Path) -> None:
-    for queue, asks, expected in WHERE_JOBS_GO:
-        (tmp_path / "job.yaml").write_text(JOB.format(queue=queue, asks=asks, own=f"{SELECTOR}: gpu=x"))
-        done = run("plan", "-f", str(tmp_path / "job.yaml"))
-        assert (done.exit_code, expected in done.stdout) == (0, True), done.output
-        assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
-        [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
-        assert (job["kind"], job["namespace"], job["name"]) == ("Job", "default", "new-…")
-        assert job["queue"] == queue
-
-
-def test_plan_of_a_workload(run: Run, there: Stage, tmp_path: Path) -> None:
-    template = {"metadata": {"annotations": {NAMES: "b"}}, "spec": {"containers": []}}
-    spec = {"queueName": "gated", "podSets": [{"name": "main", "count": 1, "template": template}]}
-    body = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "w"},
-        "spec": spec,
-    }
-    (tmp_path / "workload.json").write_text(json.dumps(body))
-    done = run("plan", "-f", str(tmp_path / "workload.json"))
-    assert "Workload default/w goes to b, best first" in done.stdout, done.output
-    assert there.workload("w") == {}
+    """Each rule has its row in test_explain_workload.py."""
+    (tmp_path / "job.yaml").write_text(JOB)
+    done = run("plan", "-f", str(tmp_path / "job.yaml"))
+    assert done.exit_code == 0, done.output
+    assert "Job default/new-… goes to b, best first" in done.stdout
+    assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
+    [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
+    assert (job["kind"], job["namespace"], job["name"], job["queue"]) == ("Job", "default", "new-…", "gated")

@@ -16,7 +16,7 @@ from tests.support.whatif import SAMPLES
 
 KUEUE, OCM = "kueue.x-k8s.io", "cluster.open-cluster-management.io"
 COMMANDS = [
-    pytest.param(words.split(), id=words.split()[0])
+    words.split()
     for words in (
         "status",
         "explain check p",
@@ -68,17 +68,17 @@ def test_without_the_settings_of_the_controller_what_depends_on_them_is_refused(
         assert run(kubeconfig, *words, *default_settings(tmp_path))[0] == 0
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_wrong_context_is_an_error(elsewhere: Path, words: list[str]) -> None:
-    code, stdout, stderr = run(elsewhere, *words)
-    assert (code, stdout) == (error_code(words), "")
+def test_a_wrong_context_is_an_error(elsewhere: Path) -> None:
     server = json.loads(elsewhere.read_text())["clusters"][0]["cluster"]["server"]
-    assert stderr.startswith(
-        f"Error: check the context, or install what is missing: {server} does not serve Kueue's "
-        "admissionchecks, multikueueconfigs, multikueueclusters, workloads and OCM's placements, "
-        "placementdecisions"
-    )
-    assert len(stderr.splitlines()) == 1
+    for words in COMMANDS:
+        code, stdout, stderr = run(elsewhere, *words)
+        assert (code, stdout) == (error_code(words), "")
+        assert stderr.startswith(
+            f"Error: check the context, or install what is missing: {server} does not serve Kueue's "
+            "admissionchecks, multikueueconfigs, multikueueclusters, workloads and OCM's placements, "
+            "placementdecisions"
+        )
+        assert len(stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,32 +96,30 @@ def test_one_of_the_two_is_missing(a_hub: HubMaker, tmp_path: Path, missing: str
     assert (code, stdout, says in stderr) == (1, "", True)
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_user_without_rights_gets_one_line(
-    hub: Hub, admin: Driver, tmp_path: Path, words: list[str]
-) -> None:
+def test_a_user_without_rights_gets_one_line(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
-    code, stdout, stderr = run(reader(hub, tmp_path), *words)
-    assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
-    assert stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (kubectl get ")
-    assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
+    kubeconfig = reader(hub, tmp_path)
+    for words in COMMANDS:
+        code, stdout, stderr = run(kubeconfig, *words)
+        assert (code, stdout, len(stderr.splitlines())) == (error_code(words), "", 1)
+        assert stderr.startswith(
+            "Error: ask an admin to bind placement-ac's viewer roles to you (kubectl get "
+        )
+        assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters, " in stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "shows"),
-    [
-        (["status"], "AdmissionCheck p"),
-        (["status", "-o", "mermaid"], "AdmissionCheck<br/>p"),
-        (["explain", "p"], "Condition"),
-    ],
-)
+SHOWN = {"status": "AdmissionCheck p", "status -o mermaid": "AdmissionCheck<br/>p", "explain p": "Condition"}
+"""Words, and what they show with some rights."""
+
+
 def test_with_some_rights_missing_the_rest_is_shown_and_the_exit_code_is_1(
-    hub: Hub, admin: Driver, tmp_path: Path, words: list[str], shows: str
+    hub: Hub, admin: Driver, tmp_path: Path
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
     kubeconfig = reader(hub, tmp_path, *listing(KUEUE), rule("get list", OCM, "placements"))
-    code, stdout, stderr = run(kubeconfig, *words, *default_settings(tmp_path))
-    assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
-    assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
-    assert stderr.endswith("; what depends on that is unknown\n")
+    for words, shows in SHOWN.items():
+        code, stdout, stderr = run(kubeconfig, *words.split(), *default_settings(tmp_path))
+        assert (code, shows in stdout, len(stderr.splitlines())) == (1, True, 1)
+        assert stderr.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
+        assert stderr.endswith("; what depends on that is unknown\n")

@@ -204,14 +204,6 @@ def test_only_checks_are_shown() -> None:
     )
 
 
-def test_the_missing_right_to_checks_is_an_error(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    admin.check("p")
-    result = on_hub(reader(hub, tmp_path))("status")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("Error: ask an admin to bind placement-ac's viewer roles to you (")
-    assert ": you may not list admissionchecks, multikueueconfigs, " in result.stderr
-
-
 def test_missing_rights_are_reported_and_the_rest_is_shown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
     admin.check("p")
     admin.select("p", "a")

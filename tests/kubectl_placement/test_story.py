@@ -7,7 +7,6 @@ import pytest
 
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.jobs.queue_position import QueuePosition
 from kubectl_placement.story.lines import Wanted, job_lines
 from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
@@ -314,16 +313,6 @@ def test_a_queue_that_admits_nothing(queues: tuple[Raw, ...], expected: str) -> 
 def test_without_the_right_to_the_checks_a_nominated_job_still_waits_for_its_cluster() -> None:
     raw = job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"])
     assert story_of(raw, checks=()).job.waits_for == "quota on cluster1"
-
-
-def test_the_place_in_the_queue_is_by_priority_and_then_by_age() -> None:
-    first = job("first", spec={"priority": 10})
-    elsewhere = job("elsewhere", spec={"queueName": "cpus"})
-    runs = job("runs", QUOTA, clusterName="p-cluster1")
-    second = job("second")
-    second["metadata"]["creationTimestamp"] = "2026-08-01T11:40:00Z"
-    assert story_of(job(), first, second, elsewhere, runs).position == QueuePosition("gpus", 3, 3)
-    assert story_of(runs, first).position is None
 
 
 def test_the_lists_of_jobs() -> None:

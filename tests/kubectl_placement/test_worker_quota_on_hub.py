@@ -11,7 +11,6 @@ from kubectl_placement.explain.workload import PLACED
 from kubectl_placement.jobs.finished_jobs import TTL_GATE
 from placement_ac.core.api.constants import FIELD_MANAGER, JOB
 from placement_lab.standins.multikueue import hub_job
-from placement_lab.standins.worker import KueueWorker
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
 from tests.support import commands, kueue
 from tests.support.admin import Admin, login_to
@@ -66,13 +65,6 @@ def rows(found: dict[str, Any]) -> dict[str, tuple[str, str, float | None, str]]
         )
         for cluster in choice["clusters"]
     }
-
-
-def questions(there: Stage) -> int:
-    """How often workers were asked for their LocalQueues, by the controller and the commands."""
-    journals = [list(hub.journal) for hub in there.fleet.hubs.values()]
-    reads = (one for journal in journals for one in journal if one.method == "GET")
-    return sum(one.path.endswith("/localqueues") and one.user_agent != KueueWorker.name for one in reads)
 
 
 def job_file(folder: Path, gpus: str = "", **pods: int) -> str:
@@ -167,35 +159,18 @@ def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> No
     assert {name: points for name, (_, _, points, _) in found.items()} == {"a": None, "b": 75.0, "c": 75.0}
 
 
-def test_a_job_that_fits_nowhere_is_explained_as_the_controller_decided(there: Stage, run: Run) -> None:
-    there.submit("huge", requests={GPU: "32"})
-    soon(lambda: entry(there, "huge")[1].startswith("NoClusterFits: "))
-    [choice] = explained(run, "huge", "--workers")["placements"]
-    assert f"NoClusterFits: {choice['problem']}" == entry(there, "huge")[1]
-
-
-def test_for_a_job_that_asks_for_nothing_no_worker_is_asked(there: Stage, run: Run, tmp_path: Path) -> None:
-    words = "plan", "-f", job_file(tmp_path), "-o", "json"
-    [job] = json.loads(run(*words, "--workers").stdout)["jobs"]
-    assert {quota for *_, quota in rows(job).values()} == {"not needed"}
-    assert job == json.loads(run(*words).stdout)["jobs"][0]
-    assert questions(there) == 0
-    assert run("plan", "-f", job_file(tmp_path, "1"), "--workers").exit_code == 0
-    assert questions(there) == len(SIZES)
-
-
 def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) -> None:
+    """Which workers are asked for which job: test_worker_quota.py."""
     for gpus, expected in (
         ("16", "goes to c, best first"),
-        ("8", "goes to c, b, best first"),
         ("32", f"goes to no cluster: 0/3 clusters fit: 1 {TOO_LITTLE.replace('16', '32').format(2)}"),
     ):
         words = "plan", "-f", job_file(tmp_path, gpus), "--workers"
         done = run(*words)
         assert (done.exit_code, expected in done.stdout) == (0, True), done.output
-        [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
-        assert {quota for *_, quota in rows(job).values()} == {"known"}
-        assert job["notes"] == []
+    [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
+    assert {quota for *_, quota in rows(job).values()} == {"known"}
+    assert job["notes"] == []
     fewer = run("plan", "-f", job_file(tmp_path, "8", parallelism=4, completions=2), "--workers")
     assert "goes to c, best first" in fewer.stdout, "no more Pods run at a time than are to complete"
     done = run("plan", "-f", job_file(tmp_path, "16"))
@@ -209,27 +184,6 @@ def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) 
     assert "note: a dump has no quota of the workers: Capacity and Headroom abstain" in (
         commands.run(*asked, settings).stdout
     )
-
-
-def test_all_podsets_of_a_job_need_room_on_one_cluster(there: Stage, run: Run, tmp_path: Path) -> None:
-    """Kueue admits all of them or none: the 8 GPUs of b are too few for twice 6."""
-    podsets = [
-        {"name": name, "count": 1, "template": {"spec": {"containers": [container]}}}
-        for name in ("leader", "workers")
-        for container in [{"name": "c", "image": "i", "resources": {"requests": {GPU: "6"}}}]
-    ]
-    workload = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "new", "namespace": "default"},
-        "spec": {"queueName": "gated", "podSets": podsets},
-    }
-    (tmp_path / "workload.json").write_text(json.dumps(workload))
-    words = "plan", "-f", str(tmp_path / "workload.json"), "--workers"
-    assert "goes to c, best first" in run(*words).stdout
-    [job] = json.loads(run(*words, "-o", "json").stdout)["jobs"]
-    why = f"had too little quota: 12 {GPU} asked by 2 podSets, 8 at most"
-    assert rows(job)["b"][:2] == ("Capacity", why)
 
 
 def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
@@ -265,14 +219,13 @@ def run_without_secrets(there: Stage, tmp_path: Path) -> Run:
     return run_with(f"--kubeconfig={account}", f"--config={settings}")
 
 
-def test_without_the_right_to_read_secrets_one_line_says_so(run_without_secrets: Run, tmp_path: Path) -> None:
+def test_it_only_reads_and_without_the_right_to_secrets_one_line_says_so(
+    there: Stage, run_without_secrets: Run, tmp_path: Path
+) -> None:
     done = run_without_secrets("plan", "-f", job_file(tmp_path, "16"), "--workers")
     assert done.exit_code == 0, done.output
     assert done.stdout.count("note: ") == 1
     assert f"  note: {NO_RIGHT.format('a, b, c')}\n" in done.stdout
-
-
-def test_it_only_reads(there: Stage, run_without_secrets: Run, tmp_path: Path) -> None:
     owner, here = HubClient(there.admin.hub), f"{RBAC}/namespaces/kueue-system"
     owner.create(f"{here}/roles", {"metadata": {"name": "r"}, "rules": [rule("get", "", "secrets")]})
     owner.create(f"{here}/rolebindings", bound_to("Role", "r"))

@@ -47,13 +47,18 @@ def stack() -> Iterator[ExitStack]:
 def played(stack: ExitStack, folder: Path, *words: str, **settings: Any) -> tuple[Admin, dict[str, Admin]]:
     """Start the command and the controller, and set Story 1 up; return admins of the hub and the workers."""
     run, kubeconfig = started(folder, *words)
-    stack.callback(run.communicate)
-    stack.callback(run.send_signal, signal.SIGTERM)
+    stack.callback(end, run, kubeconfig)
     stack.enter_context(ControllerThread(Settings(kubeconfig=kubeconfig, **settings)))
     admin = stack.enter_context(Admin(Login(kubeconfig)))
     workers = {name: stack.enter_context(Admin(Login(kubeconfig, name))) for name in CLUSTERS}
     admin.apply(*load(SETUP))
     return admin, workers
+
+
+def end(run: "subprocess.Popen[str]", kubeconfig: Path) -> None:
+    run.send_signal(signal.SIGTERM)
+    run.communicate()
+    assert (run.returncode, kubeconfig.exists()) == (0, False)
 
 
 def job(name: str, seconds: float, gpus: int = 1) -> Object:
@@ -70,27 +75,17 @@ def is_complete(admin: Admin, name: str) -> bool:
     return "completionTime" in (found.get("status") or {})
 
 
-def test_the_workers_are_registered_and_have_credentials(stack: ExitStack, tmp_path: Path) -> None:
-    run, kubeconfig = started(tmp_path, "--gpus", "4")
-    try:
-        with Admin(Login(kubeconfig)) as admin:
-            clusters = admin.list(MANAGED_CLUSTER.at("v1"))
-            assert {
-                cluster["metadata"]["name"]: cluster["status"]["allocatable"]["nvidia.com/gpu"]
-                for cluster in clusters
-            } == {"cluster1": "4", "cluster2": "4"}
-            secrets = [one["metadata"] for one in admin.list(SECRET.at("v1"))]
-            assert [(secret["namespace"], secret["name"]) for secret in secrets] == [
-                ("kueue-system", f"multikueue-{name}") for name in CLUSTERS
-            ]
-    finally:
-        run.send_signal(signal.SIGTERM)
-        run.communicate()
-    assert (run.returncode, kubeconfig.exists()) == (0, False)
-
-
 def test_a_job_runs_on_a_worker_and_is_complete_when_it_has_slept(stack: ExitStack, tmp_path: Path) -> None:
-    admin, workers = played(stack, tmp_path)
+    """The workers are registered, and have credentials."""
+    admin, workers = played(stack, tmp_path, "--gpus", "4")
+    assert {
+        cluster["metadata"]["name"]: cluster["status"]["allocatable"]["nvidia.com/gpu"]
+        for cluster in admin.list(MANAGED_CLUSTER.at("v1"))
+    } == {"cluster1": "4", "cluster2": "4"}
+    secrets = [one["metadata"] for one in admin.list(SECRET.at("v1"))]
+    assert [(secret["namespace"], secret["name"]) for secret in secrets] == [
+        ("kueue-system", f"multikueue-{name}") for name in CLUSTERS
+    ]
     admin.create(JOBS, job("short", 1))
     admin.create(JOBS, job("long", 3600))
     eventually(lambda: is_complete(admin, "short"), True, seconds=30)

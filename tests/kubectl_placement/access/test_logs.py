@@ -28,10 +28,10 @@ def test_the_log_of_the_only_pod_of_a_job(stage: JobStage) -> None:
     assert done.stdout == f"{pod} has started on node-1\none\ntwo\n"
 
 
-@pytest.mark.parametrize("words", ["job/train", "jobs.batch train", "workload/job-train", "train"])
-def test_a_job_is_named_as_with_kubectl(stage: JobStage, words: str) -> None:
+def test_a_job_is_named_as_with_kubectl(stage: JobStage) -> None:
     [pod] = stage.job()
-    assert stage.run("logs", *words.split()).stdout == f"{pod} has started on node-1\n"
+    for words in ("job/train", "jobs.batch train", "workload/job-train", "train"):
+        assert stage.run("logs", *words.split()).stdout == f"{pod} has started on node-1\n", words
 
 
 def test_of_several_pods_the_first_one_is_shown_as_by_kubectl(stage: JobStage) -> None:
@@ -64,19 +64,19 @@ def test_the_default_container_and_all_containers(stage: JobStage) -> None:
     assert both == f"[pod/{pod}/c] {pod} has started on node-1\n[pod/{pod}/side] beside\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        pytest.param("--tail 2", "two\nthree\n", id="the last lines"),
-        pytest.param("--tail 1 --limit-bytes 2", "th", id="no more than so many bytes"),
-        pytest.param("--since 1h --tail 1", "three\n", id="of the last hour"),
-        pytest.param("--since-time 2200-01-01T00:00:00Z", "", id="after a time to come"),
-    ],
-)
-def test_a_part_of_a_log(stage: JobStage, words: str, expected: str) -> None:
+PARTS = {
+    "--tail 2": "two\nthree\n",
+    "--tail 1 --limit-bytes 2": "th",
+    "--since 1h --tail 1": "three\n",
+    "--since-time 2200-01-01T00:00:00Z": "",
+}
+"""Options, and what they show of three lines."""
+
+
+def test_a_part_of_a_log(stage: JobStage) -> None:
     [pod] = stage.job()
     stage.write(pod, "one", "two", "three")
-    assert stage.run("logs", "train", *words.split()).stdout == expected
+    assert {words: stage.run("logs", "train", *words.split()).stdout for words in PARTS} == PARTS
 
 
 def test_timestamps(stage: JobStage) -> None:
@@ -98,40 +98,33 @@ def test_the_previous_run_of_a_container(stage: JobStage) -> None:
     assert stage.run("logs", "train").stdout == "again\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "text"),
-    [
-        pytest.param(
-            "train --tail -2", 2, "--tail must be greater than or equal to -1", id="fewer than none"
-        ),
-        pytest.param(
-            "train --since 5m --since-time 2026-11-26T18:00:00Z", 2, "at most one of", id="two times"
-        ),
-        pytest.param("train --since-time noon", 2, "use an RFC 3339 time", id="no time"),
-        pytest.param(
-            "train -c c --all-containers", 2, "should not be specified", id="one and all containers"
-        ),
-        pytest.param("a b c", 2, "give the job as", id="three words"),
-        pytest.param(
-            "train -c d", 1, "Error: container d is not valid for pod train-", id="no such container"
-        ),
-        pytest.param("trian", 1, "did you mean train?", id="a misspelt job"),
-        pytest.param(
-            "waits",
-            1,
+ERRORS = (
+    ("train --tail -2", 2, "--tail must be greater than or equal to -1"),
+    ("train --since 5m --since-time 2026-11-26T18:00:00Z", 2, "at most one of"),
+    ("train --since-time noon", 2, "use an RFC 3339 time"),
+    ("train -c c --all-containers", 2, "should not be specified"),
+    ("a b c", 2, "give the job as"),
+    ("train -c d", 1, "Error: container d is not valid for pod train-"),
+    ("trian", 1, "did you mean train?"),
+    (
+        "waits",
+        1,
+        (
             "Error: run `kubectl placement explain workload job-waits -n default` to see why: "
-            "job.batch/waits waits, and is on no cluster yet",
-            id="a job that waits",
+            "job.batch/waits waits, and is on no cluster yet"
         ),
-    ],
+    ),
 )
-def test_an_error_says_what_to_do(stage: JobStage, words: str, code: int, text: str) -> None:
+"""Words, the exit code, and what the error says."""
+
+
+def test_an_error_says_what_to_do(stage: JobStage) -> None:
     stage.job()
     stage.workload("waits")
-    done = stage.run("logs", *words.split())
-    assert done.exit_code == code
-    assert text in done.stderr
-    assert done.stdout == ""
+    for words, code, text in ERRORS:
+        done = stage.run("logs", *words.split())
+        assert (done.exit_code, done.stdout) == (code, ""), words
+        assert text in done.stderr, words
 
 
 @pytest.mark.parametrize("words", ["logs", "logs -f"])

@@ -75,42 +75,36 @@ def other_ca() -> str:
     return base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        pytest.param(
-            {"certificate-authority-data": other_ca()},
-            "context a has that address, but its CA is another one",
-            id="another CA",
-        ),
-        pytest.param(
-            {"server": "https://127.0.0.1:1"}, "none of 2 contexts leads there", id="another address"
-        ),
-        pytest.param(
-            {"certificate-authority-data": ""}, "context a has that address, but it names no CA", id="no CA"
-        ),
-        pytest.param(
-            {"certificate-authority-data": "", "insecure-skip-tls-verify": True},
-            "context a has that address, but it does not verify the server",
-            id="an unverified server",
-        ),
-    ],
+OTHER_CONTEXTS = (
+    (
+        {"certificate-authority-data": other_ca()},
+        "context a has that address, but its CA is another one",
+    ),
+    ({"server": "https://127.0.0.1:1"}, "none of 2 contexts leads there"),
+    ({"certificate-authority-data": ""}, "context a has that address, but it names no CA"),
+    (
+        {"certificate-authority-data": "", "insecure-skip-tls-verify": True},
+        "context a has that address, but it does not verify the server",
+    ),
 )
-def test_another_context_is_not_taken(stage: JobStage, changes: dict[str, Any], problem: str) -> None:
+"""Changes of the context of a cluster, and why it is not taken then."""
+
+
+def test_another_context_is_not_taken(stage: JobStage) -> None:
     stage.job()
-    stage.write_kubeconfig("a", **changes)
-    lines = refused(stage)
-    assert lines[0] == (
-        "Error: fix one of these access methods to cluster a (MultiKueueCluster p-a): none works for you"
-    )
     url = stage.fleet.hubs["a"].secure_url
-    assert lines[1].startswith(
-        f"1. kubeconfig: add a context for {url}, with its certificate-authority-data: {problem}"
-    )
-    assert [line[:3] for line in lines[1:]] == ["1. ", "2. ", "3. ", "4. "]
-    assert (
-        lines[2]
-        == "2. cluster-proxy: name it with --cluster-proxy URL: no user server of it is found on the hub"
+    for changes, problem in OTHER_CONTEXTS:
+        stage.write_kubeconfig("a", **changes)
+        lines = refused(stage)
+        assert lines[0] == (
+            "Error: fix one of these access methods to cluster a (MultiKueueCluster p-a): none works for you"
+        )
+        assert lines[1].startswith(
+            f"1. kubeconfig: add a context for {url}, with its certificate-authority-data: {problem}"
+        )
+        assert [line[:3] for line in lines[1:]] == ["1. ", "2. ", "3. ", "4. "]
+    assert lines[2] == (
+        "2. cluster-proxy: name it with --cluster-proxy URL: no user server of it is found on the hub"
     )
     assert lines[4].startswith("4. --as-hub: add --as-hub: not asked for")
 
@@ -305,11 +299,11 @@ def test_the_hub_names_the_proxy_by_its_service(stage: JobStage) -> None:
     assert f"kubectl -n {space} port-forward service/cluster-proxy-addon-user 9092" in refused(stage)[2]
 
 
-@pytest.mark.parametrize("url", ["http://proxy.example", "proxy.example", "https://", "https://a b"])
-def test_a_proxy_without_tls_gets_no_token(stage: JobStage, url: str) -> None:
+def test_a_proxy_without_tls_gets_no_token(stage: JobStage) -> None:
     stage.job()
     stage.write_kubeconfig()
-    assert refused(stage, "--cluster-proxy", url)[2].startswith("2. cluster-proxy: use an https URL")
+    for url in ("http://proxy.example", "proxy.example", "https://", "https://a b"):
+        assert refused(stage, "--cluster-proxy", url)[2].startswith("2. cluster-proxy: use an https URL"), url
 
 
 # -- the access file
@@ -364,48 +358,42 @@ def test_what_a_command_or_a_file_gives_is_used_as_the_other_user(stage: JobStag
         assert pods_by(stage, "--as=jane", "--as-group=system:masters") == stage.pods("train")
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        pytest.param("echo hunter2; exit 3", "ended with code 3", id="a failure"),
-        pytest.param("echo hunter2", "command.sh", id="no kubeconfig"),
-        pytest.param(
-            'echo \'{"kind": "ExecCredential", "token": "hunter2"}\'', "gave no ExecCredential", id="half"
-        ),
-        pytest.param(
-            "printf 'users: [{name: x, user: {token: hunter2}}]'", "no context is chosen", id="no context"
-        ),
-    ],
+SECRETIVE = (
+    ("echo hunter2; exit 3", "ended with code 3"),
+    ("echo hunter2", ""),
+    ('echo \'{"kind": "ExecCredential", "token": "hunter2"}\'', "gave no ExecCredential"),
+    ("printf 'users: [{name: x, user: {token: hunter2}}]'", "no context is chosen"),
 )
-def test_what_a_command_prints_is_not_shown(stage: JobStage, text: str, problem: str) -> None:
+"""A command, and the problem that is reported; `refused` sees that its secret is not."""
+
+
+def test_what_a_command_prints_is_not_shown(stage: JobStage) -> None:
     stage.job()
     stage.write_kubeconfig()
-    access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, text)]}]})
-    lines = refused(stage)
-    assert lines[3].startswith("3. access file: ")
-    assert problem in lines[3] or problem == "command.sh"
+    for text, problem in SECRETIVE:
+        access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, text)]}]})
+        lines = refused(stage)
+        assert lines[3].startswith("3. access file: "), text
+        assert problem in lines[3], text
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        pytest.param(
-            {"clusters": [{"cluster": "a"}]}, "give context, kubeconfig or command for a", id="nothing"
-        ),
-        pytest.param(
-            {"clusters": [{"cluster": "a", "contxt": "b"}]}, "clusters.0.contxt", id="a misspelt field"
-        ),
-        pytest.param({"clusters": [{"cluster": "a", "token": "hunter2"}]}, "clusters.0.token", id="a token"),
-        pytest.param([], "the file: ", id="a list"),
-    ],
+UNREADABLE: tuple[tuple[Any, str], ...] = (
+    ({"clusters": [{"cluster": "a"}]}, "give context, kubeconfig or command for a"),
+    ({"clusters": [{"cluster": "a", "contxt": "b"}]}, "clusters.0.contxt"),
+    ({"clusters": [{"cluster": "a", "token": "hunter2"}]}, "clusters.0.token"),
+    ([], "the file: "),
 )
-def test_a_file_that_cannot_be_read_is_an_error(stage: JobStage, content: Any, problem: str) -> None:
+"""The content of an access file, and what the error says."""
+
+
+def test_a_file_that_cannot_be_read_is_an_error(stage: JobStage) -> None:
     stage.job()
-    access_file(stage, content)
-    done = stage.run("logs", "train")
-    assert done.exit_code == 2
-    assert problem in done.stderr
-    assert "hunter2" not in done.stderr
+    for content, problem in UNREADABLE:
+        access_file(stage, content)
+        done = stage.run("logs", "train")
+        assert done.exit_code == 2, content
+        assert problem in done.stderr
+        assert "hunter2" not in done.stderr
 
 
 # -- the credentials of Kueue

@@ -42,13 +42,12 @@ def hanging_command(stage: JobStage, folder: Path) -> Path:
     return ready
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM], ids=["at SIGHUP", "at SIGTERM"])
 @pytest.mark.parametrize(
-    "words",
+    ("words", "number"),
     [
-        pytest.param("job train", id="job removes the kubeconfig"),
-        pytest.param("job train --watch", id="job --watch removes it"),
-        pytest.param("logs train -f", id="logs -f removes it"),
+        pytest.param("job train", signal.SIGHUP, id="job removes the kubeconfig at SIGHUP"),
+        pytest.param("job train --watch", signal.SIGTERM, id="job --watch removes it at SIGTERM"),
+        pytest.param("logs train -f", signal.SIGHUP, id="logs -f removes it at SIGHUP"),
     ],
 )
 def test_a_signal_leaves_no_kubeconfig(
@@ -62,7 +61,7 @@ def test_a_signal_leaves_no_kubeconfig(
     env = os.environ | {"XDG_CONFIG_HOME": str(stage.kubeconfig.parent), "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "placement_ac", *words.split(), "--kubeconfig", str(stage.kubeconfig)]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as process:
-        eventually(ready.exists, True)
+        eventually(ready.exists, True, seconds=30)
         assert len([*temporary.glob("*/kubeconfig")]) == 1
         process.send_signal(number)
         assert process.wait(20) == 128 + number

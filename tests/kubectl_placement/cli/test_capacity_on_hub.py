@@ -20,7 +20,7 @@ from tests.support.commands import READ_GROUPS, Run, listing, on_hub, reader
 from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.hub_client import Client as HubClient
 from tests.support.jobs import Stage, dispatched, has_quota, soon
-from tests.support.rights import RBAC, bound_to, rule
+from tests.support.rights import RBAC, allow, bound_to, rule
 from tests.support.stage import shorten
 from tests.support.ui import events
 
@@ -68,6 +68,7 @@ def without_age(table: str) -> str:
 
 
 def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(stage: Stage, run: Run) -> None:
+    """As a table, as CSV, and in each view."""
     for words in ((), ("--workers",)):
         done = run("capacity", *words)
         assert (done.exit_code, done.stderr) == (0, "")
@@ -79,9 +80,6 @@ def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(stage: St
         row | {"readAt": answers[0]["rows"][n].get("readAt")} if "readAt" in row else row
         for n, row in enumerate(answers[1]["rows"])
     ]
-
-
-def test_views(stage: Stage, run: Run) -> None:
     gpus = {
         by: [(row[by], row["used"], row["waiting"]) for row in shown(run, "--by", by, "--gpus")["rows"]]
         for by in ("cluster", "placement", "queue", "team")
@@ -141,10 +139,7 @@ def test_a_user_with_few_rights_sees_totals_and_their_own_namespace(stage: Stage
     done = run("capacity", "--workers")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "you may not list admissionchecks, multikueueconfigs, multikueueclusters" in done.stderr
-
-
-def test_with_the_workers_but_no_secrets_it_says_so(stage: Stage, tmp_path: Path) -> None:
-    run = on_hub(reader(stage.admin.hub, tmp_path, *listing(*READ_GROUPS)))
+    allow(owner, *listing(*READ_GROUPS))
     done = run("capacity", "--workers")
     assert done.exit_code == 0
     assert done.stderr == "not known: a, b: you have no right to get Secrets in namespace kueue-system\n"
@@ -173,18 +168,7 @@ def test_without_published_answers_it_says_what_to_do(admin: Driver, controllers
     assert "this one cannot read it: it: " in done.stderr
 
 
-def test_the_page_has_the_gpus_as_bars(stage: Stage) -> None:
-    with UiThread(stage.controllers.kubeconfig) as served, events(served.url, "p") as page:
-        bars = page.until("capacity")
-    kinds = ("name", "nominal", "used", "waiting", "free")
-    assert [tuple(bar[kind] for kind in kinds) for bar in bars["clusters"]] == [
-        ("a", 4, 3, 3, 1),
-        ("b", 8, 0, 0, 8),
-    ]
-    assert (bars["day"], bars["dayProblem"]) == (None, "")
-
-
-def test_the_page_has_the_last_day_by_prometheus(stage: Stage) -> None:
+def test_the_page_has_the_gpus_as_bars_and_the_last_day_by_prometheus(stage: Stage) -> None:
     asked: dict[str, Any] = {}
 
     def answer(query: dict[str, Any]) -> tuple[int, str]:
@@ -202,6 +186,11 @@ def test_the_page_has_the_last_day_by_prometheus(stage: Stage) -> None:
     assert float(asked["end"]) - float(asked["start"]) == pytest.approx(86400)
     with last_day(stage, lambda _: (503, "no")) as bars:
         assert (bars["day"], bars["dayProblem"]) == (None, "Prometheus answers 503: no")
+    kinds = ("name", "nominal", "used", "waiting", "free")
+    assert [tuple(bar[kind] for kind in kinds) for bar in bars["clusters"]] == [
+        ("a", 4, 3, 3, 1),
+        ("b", 8, 0, 0, 8),
+    ]
 
 
 def test_whatever_prometheus_answers_the_page_goes_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

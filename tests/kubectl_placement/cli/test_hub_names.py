@@ -109,7 +109,9 @@ def test_a_kind_is_one_short_list(hub: Hub, home: Path, words: list[str], reques
     assert [(one.method, one.query.get("limit")) for one in hub.journal] == [("GET", "500")] * requests
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(other, marks=pytest.mark.long) for other in ("zsh", "fish"))]
+)
 def test_a_shell_is_given_the_names(home: Path, shell: str) -> None:
     words = f"placement-ac explain --kubeconfig {home} cluster "
     asked = {

@@ -4,6 +4,7 @@ import base64
 import copy
 import json
 import pkgutil
+import re
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -86,8 +87,17 @@ def test_so_it_is_in_a_dump_of_it() -> None:
     assert levels(examined(dump_of(healthy.objects()))) == levels(of_the_healthy_hub())
 
 
+INSTALLS = re.compile(
+    r"clusteradm (init|install|join)|cluster-inventory-api|kind: Placement$|-k config/|helm install",
+    re.MULTILINE,
+)
+ASKED_FOR = {"cluster-profile-gate": "Kueue's gate needs it, and Kueue exits without it"}
+"""Checks whose fix installs something, and who has asked for it."""
+
+
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.id)
 def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None:
+    """No fix widens what is selected, or installs what was not asked for."""
     objects = stored()
     broken.how(objects)
     findings = examined(read(objects))
@@ -96,6 +106,10 @@ def test_each_problem_is_the_only_finding_and_has_its_fix(broken: Break) -> None
     output = [one for one in findings if one.check == broken.check]
     assert output == [Finding(broken.check, broken.level, broken.message, broken.fix)]
     assert [one for one in findings if one.check in broken.unknown and "unknown" not in one.message] == []
+    for one in findings:
+        assert one.check in ASKED_FOR or not INSTALLS.search(one.fix), one
+        if "kueue/releases/download" in one.fix:  # of a Kueue that is there
+            assert KUEUE in objects, one
 
 
 def test_cluster_sets_that_are_not_bound_are_named() -> None:

@@ -1,8 +1,8 @@
 """
 Copies: when MultiKueue deletes them, and what a worker's own Kueue does with them.
 
-The recordings are in shared/kueue (seconds of the trace behind the name); behaviour that they do not
-show is marked "by its code" (Kueue at the commit of the recordings).
+Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.py). These tests are of steps
+that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
 """
 
 from dataclasses import replace
@@ -12,7 +12,6 @@ import pytest
 
 from placement_lab.standins.multikueue import (
     DeleteCopy,
-    DeleteJob,
     KueueSettings,
     ReconcileResult,
     RemoteWorker,
@@ -70,19 +69,6 @@ def test_activated_again_it_needs_a_new_nomination() -> None:
     cleared = written(reconcile("job", inputs_of(evicted)))
     back = written(reconcile("workload", inputs_of(cleared)))
     assert condition_field(back, "Requeued", "reason") == "Reactivated"
-
-
-def test_a_finished_copy_finishes_the_workload_and_is_deleted() -> None:
-    """external-dispatcher.txt, drain: d0 completes, hub Finished=True."""
-    done = worker_with("QuotaReserved", "Admitted", "Finished", with_job=True)
-    assert done.job
-    done.job["status"] = {"succeeded": 1}
-    decision = reconcile(MK, inputs_of(placed(), {"worker2": done}, job=job(suspend=False)))
-    assert steps(decision) == ["WriteJobStatus", "WriteStatus"]
-    finished = written(decision)
-    assert is_condition_true(finished, "Finished")
-    then = reconcile(MK, inputs_of(finished, {"worker2": done}))
-    assert then.operations == (DeleteJob("worker2"), DeleteCopy("worker2"))
 
 
 OUT_OF_SYNC = (
@@ -170,15 +156,6 @@ def test_garbage_collection_deletes_orphaned_copies() -> None:
 
 def on_worker(found: Obj | None, remote_job: Obj | None = None, *, room: bool = True) -> ReconcileResult:
     return reconcile_copy(found, remote_job, queue="cluster-queue", room=room, now=NOW)
-
-
-def test_a_copy_is_admitted_if_there_is_quota_and_waits_otherwise() -> None:
-    """dispatch.log 1.18; cluster-unlisted-while-running.log 1.24."""
-    assert is_condition_true(written(on_worker(WAITS.copy)), "Admitted")
-    waits = written(on_worker(WAITS.copy, room=False))
-    assert condition_field(waits, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
-    assert condition_field(waits, "Admitted") == "The workload has no reservation"
-    assert on_worker(waits, room=False) == ReconcileResult()
 
 
 def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:

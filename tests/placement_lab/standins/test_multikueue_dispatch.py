@@ -1,8 +1,8 @@
 """
 MultiKueue on the hub: quota, nominations, copies, and the one cluster that is recorded.
 
-The recordings are in shared/kueue (seconds of the trace behind the name); behaviour that they do not
-show is marked "by its code" (Kueue at the commit of the recordings).
+Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.py). These tests are of steps
+that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
 """
 
 from dataclasses import replace
@@ -15,11 +15,9 @@ from placement_lab.standins.multikueue import (
     INCREMENTAL,
     CreateJob,
     ForgetRound,
-    HubQueue,
     KueueSettings,
     ReconcileResult,
     StartRound,
-    SuspendJob,
     copy_of,
     decide,
     keep_what_others_own,
@@ -28,7 +26,6 @@ from placement_lab.standins.multikueue import (
 )
 from placement_lab.standins.multikueue.objects import (
     check_of,
-    condition_field,
     format_time,
 )
 from tests.placement_lab.standins.workload_inputs import (
@@ -37,7 +34,6 @@ from tests.placement_lab.standins.workload_inputs import (
     EXTERNAL,
     MK,
     NOW,
-    RUNS,
     WAITS,
     inputs_of,
     job,
@@ -49,60 +45,7 @@ from tests.placement_lab.standins.workload_inputs import (
     written,
 )
 
-# The hub's queue and quota
-
-
-def test_the_checks_of_the_queue_are_added_as_pending() -> None:
-    """dispatch.log 1.06."""
-    fresh = workload({}) | {"status": {}}
-    after = written(reconcile("workload", inputs_of(fresh, queue=HubQueue(checks=("placement", MK)))))
-    entry = {"state": "Pending", "message": "", "lastTransitionTime": format_time(NOW)}
-    expected = [{"name": "placement"} | entry, {"name": MK} | entry]
-    assert after["status"]["admissionChecks"] == expected
-
-
-def test_admission_waits_for_the_checks_after_quota_is_reserved() -> None:
-    """dispatch.log 1.08, 1.10."""
-    after = written(reconcile("scheduler", inputs_of(workload(true=()))))
-    assert condition_field(after, "QuotaReserved") == "Quota reserved in ClusterQueue cluster-queue"
-    assert after["status"]["admission"] == {
-        "clusterQueue": "cluster-queue",
-        "podSetAssignments": [{"name": "main", "count": 1}],
-    }
-    assert condition_field(after, "Admitted", "reason") == "UnsatisfiedAdmissionChecks"
-
-
-def test_an_inactive_queue_keeps_the_workload_pending() -> None:
-    """config-deleted.log 11.10."""
-    closed = HubQueue(checks=(MK,), active=False)
-    after = written(decide(inputs_of(workload(true=()), listed=None, queue=closed)))
-    assert condition_field(after, "QuotaReserved", "reason") == "Suspended"
-    assert condition_field(after, "QuotaReserved") == "ClusterQueue cluster-queue is inactive"
-    assert reconcile("scheduler", inputs_of(after, listed=None, queue=closed)) == ReconcileResult()
-
-
-def test_without_free_quota_nothing_is_reserved() -> None:
-    at = inputs_of(workload(true=()), queue=HubQueue(checks=(MK,), has_room=False))
-    assert reconcile("scheduler", at) == ReconcileResult()
-
-
-def test_all_checks_ready_admit_and_then_the_hubs_job_starts() -> None:
-    """dispatch.log 1.38."""
-    ready = workload({MK: "Ready", "placement": "Ready"}, on="worker2")
-    after = written(reconcile("workload", inputs_of(ready)))
-    assert condition_field(after, "Admitted") == "The workload is admitted"
-    assert reconcile("job", inputs_of(after)).operations == (SuspendJob(False),)
-
-
 # Dispatch
-
-
-def test_all_at_once_nominates_all_connected_clusters_and_creates_copies() -> None:
-    """dispatch.log 1.14 to 1.20."""
-    decision = reconcile(MK, inputs_of(workload(), listed=("worker3", "worker1", "worker2")))
-    names = ["worker1", "worker2", "worker3"]
-    assert written(decision)["status"]["nominatedClusterNames"] == names
-    assert sorted(steps(decision)[1:]) == [f"CreateCopy {name}" for name in names]
 
 
 @pytest.mark.parametrize("state", ["Pending", "Retry", "Rejected"])
@@ -113,12 +56,6 @@ def test_nothing_reaches_a_worker_before_every_other_check_is_ready(dispatcher: 
     assert (
         reconcile(MK, inputs_of(waiting, settings=KueueSettings(dispatcher=dispatcher))) == ReconcileResult()
     )
-
-
-def test_the_other_check_ready_is_followed_by_the_nomination() -> None:
-    """second-check-unanswered-then-ready.log 111.75."""
-    decision = reconcile(MK, inputs_of(workload({MK: "Pending", "placement": "Ready"})))
-    assert written(decision)["status"]["nominatedClusterNames"] == list(ALL)
 
 
 def test_other_copies_are_deleted_then_the_job_created_then_the_cluster_recorded() -> None:
@@ -236,45 +173,6 @@ def test_with_an_external_dispatcher_kueue_nominates_nothing() -> None:
     assert decide(inputs_of(workload(true=("QuotaReserved",)), settings=EXTERNAL)).operations[1:] == ()
     for controller in (MK, "dispatcher"):
         assert reconcile(controller, inputs_of(workload(), settings=EXTERNAL)) == ReconcileResult()
-
-
-def test_copies_follow_the_external_nominations() -> None:
-    """external-dispatcher.txt: [worker2, worker3], then [worker3]: worker2's waiting copy goes."""
-    first = reconcile(MK, inputs_of(workload(nominated=["worker2", "worker3"]), settings=EXTERNAL))
-    assert steps(first) == ["CreateCopy worker2", "CreateCopy worker3"]
-    waiting = {"worker2": WAITS, "worker3": WAITS}
-    then = reconcile(MK, inputs_of(workload(nominated=["worker3"]), waiting, settings=EXTERNAL))
-    assert steps(then) == ["DeleteCopy worker2"]
-
-
-def test_a_denominated_cluster_that_has_admitted_cannot_be_recorded() -> None:
-    """external-dispatcher.txt, dt 0.04 to 0.4: worker3's copy goes, the Job runs on worker2, hub: none."""
-    at = inputs_of(
-        workload(nominated=["worker3"]), {"worker2": ADMITTED, "worker3": WAITS}, settings=EXTERNAL
-    )
-    decision = reconcile(MK, at)
-    assert steps(decision) == ["DeleteCopy worker3", "CreateJob worker2", "WriteStatus"]
-    refused = refusal(at.workload, written(decision))
-    assert refused == "when setting clusterName it must be one of the nominatedClusterNames"
-
-
-def test_a_cluster_nominated_again_is_recorded() -> None:
-    """external-dispatcher.txt, heal."""
-    at = inputs_of(workload(nominated=["worker2", "worker3"]), {"worker2": RUNS}, settings=EXTERNAL)
-    after = written(reconcile(MK, at))
-    assert after["status"]["clusterName"] == "worker2"
-    assert refusal(at.workload, after) is None
-
-
-def test_unlisting_after_the_race_runs_the_job_twice() -> None:
-    """external-dispatcher.txt: after unlisting it runs on worker2 AND worker3."""
-    at = inputs_of(
-        workload(nominated=["worker3"]),
-        {"worker2": RUNS},
-        listed=("worker1", "worker3"),
-        settings=EXTERNAL,
-    )
-    assert steps(reconcile(MK, at)) == ["CreateCopy worker3"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The stand-in for OCM over HTTP on the embedded hub, while things change."""
+"""The stand-in for OCM over HTTP on the embedded hub; what it writes when: scheduling/test_stand_in.py."""
 
 import time
 from collections.abc import Iterator
@@ -119,32 +119,6 @@ def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:
     ]
     owner = api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["ownerReferences"][0]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("Placement", "p", True)
-
-
-def test_the_binding_is_marked_as_bound(api: Api) -> None:
-    eventually(lambda: "status" in api("GET", f"{BINDINGS}/all"))
-    (condition,) = api("GET", f"{BINDINGS}/all")["status"]["conditions"]
-    assert (condition["type"], condition["status"]) == ("Bound", "True")
-
-
-def test_a_deleted_decision_is_created_again(api: Api) -> None:
-    place(api)
-    eventually(api.decided, [["a", "b"]])
-    before = api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["uid"]
-    api("DELETE", f"{DECISIONS}/p-decision-1")
-    eventually(api.decided, [["a", "b"]])
-    assert api("GET", f"{DECISIONS}/p-decision-1")["metadata"]["uid"] != before
-
-
-def test_a_cluster_leaves_and_the_last_one_leaves_an_empty_list(api: Api) -> None:
-    place(api)
-    eventually(api.decided, [["a", "b"]])
-    for name, left in (("a", [["b"]]), ("b", [[]])):
-        api.patch(
-            f"/apis/{OCM}/v1/managedclusters/{name}", {"metadata": {"labels": {f"{OCM}/clusterset": None}}}
-        )
-        eventually(api.decided, left)
-    eventually(lambda: api("GET", f"{PLACEMENTS}/p")["status"]["numberOfSelectedClusters"] == 0)
 
 
 def test_scores_select_the_cluster(api: Api) -> None:
