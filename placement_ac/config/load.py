@@ -26,9 +26,20 @@ FILE_SETTING: Final = "config"
 _NO_MOVES: Final = (
     "take it out: no running job is moved; docs/rebalancing.md says how scores choose for new ones"
 )
+_BY_LEASE: Final = "take it out, and set leader-elect-lease-duration: "
 REMOVED: Final[Mapping[str, str]] = {
     "prepare_clusters": "take it out: clusters have MultiKueueClusters once they are selected",
     "preconditions": "write look-for: jobs and integrations are looked for on workers, and no other objects",
+    "cluster_retention": "take it out: a MultiKueueCluster stays for an hour after its cluster was unlisted",
+    "reorder_margin": "take it out: a score that is better by more than 10 points changes the order",
+    "reorder_interval": "take it out: the order alone is written every 60 seconds at most",
+    "requeue_after": "take it out: a job that was sent back waits for 60 seconds",
+    "round_timeout": "take it out: a round of the dispatcher lasts five minutes, as with Kueue's",
+    "score_hold": "take it out: a score is reported when it has differed for 60 seconds",
+    "score_interval": "take it out: a cluster's scores are reported every 60 seconds at most",
+    "publish_capacity": "take it out: capacity is published with dispatcher or report-scores",
+    "leader_elect_renew_deadline": _BY_LEASE + "a leader stops writing after two thirds of it",
+    "leader_elect_retry_period": _BY_LEASE + "the Lease is renewed every sixth of it, or every 2 seconds",
     "mass_loss_share": "take it out: a loss of more than half is held, for mass-loss-grace",
     "credentials_warning": "take it out: an event warns seven days before, or when a tenth is left",
     "score_step": "take it out: a score changes by ten points or more",

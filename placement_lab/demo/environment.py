@@ -26,10 +26,11 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.reasons import Explainer
 from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_file, worker_quota
-from placement_lab.demo.story5 import FOLDER, QUEUE5, REPORT_SETTINGS
+from placement_lab.demo.story5 import FOLDER, QUEUE5, REPORT_SETTINGS, SHORT_SCORES
 from placement_lab.demo.unsafe import UnsafeController
 from placement_lab.demo.worker_setup import NEW, SETUP_SETTINGS
 from placement_lab.hub import Hub
+from placement_lab.short_waits import short_waits
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
@@ -179,7 +180,8 @@ class DemoEnvironment:
                 other.submit(self.fleet.apply_secrets, Login(self.kubeconfig)).result()
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *agents, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
-        settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
+        self._stack.enter_context(short_waits(**(SHORT_SCORES if self._reports else {})))
+        settings: dict[str, Any] = {"removal_policy": self._policy, "settle": 0.0}
         settings |= PROVISIONING_SETTINGS if self.provisioned else {}
         modes = (
             (self._dispatched, DISPATCH_SETTINGS),

@@ -51,6 +51,7 @@ from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.credentials import named_secret
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.plan import job_fit, workload_states
 from placement_ac.core.selection import probe_schedule
 from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
@@ -170,7 +171,12 @@ def test_times() -> None:
         constants.GATE_CLOSED_MAX_SECONDS,
         constants.COPIES_FRESH_SECONDS,
         constants.COPIES_RETRY_SECONDS,
-        constants.DISCONNECTED_RETENTION_SECONDS,
+        constants.RETENTION_SECONDS,
+        constants.REORDER_SECONDS,
+        job_fit.ROUND_SECONDS,
+        workload_states.REQUEUE_SECONDS,
+        constants.SCORE_HOLD_SECONDS,
+        constants.SCORE_INTERVAL_SECONDS,
         constants.STUCK_READY_SECONDS,
         constants.EDIT_WINDOW_SECONDS,
         constants.UNUSABLE_SECONDS,

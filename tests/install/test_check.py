@@ -25,11 +25,7 @@ PLURALS = {
     "Role": f"{RBAC}/namespaces/{{}}/roles",
     "RoleBinding": f"{RBAC}/namespaces/{{}}/rolebindings",
 }
-SHORT = {
-    "leader-elect-lease-duration": "2s",
-    "leader-elect-renew-deadline": "1500ms",
-    "leader-elect-retry-period": "200ms",
-}
+SHORT = {"leader-elect-lease-duration": "2s"}
 """A controller is waited for as long as two durations of the Lease."""
 
 

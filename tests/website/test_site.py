@@ -131,7 +131,6 @@ def test_the_example_of_a_reason_has_that_reason(reason: str) -> None:
 def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> None:
     value = generated.SETTINGS_IN_USE[name]
     others = {
-        "leader_elect_renew_deadline": {"leader_elect_lease_duration": "30s"},
         "unlist_after": {"dispatcher": True},
         "avoid_after_failure": {"dispatcher": True},
     }

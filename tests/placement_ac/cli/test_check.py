@@ -13,11 +13,7 @@ from tests.support import commands
 from tests.support.driver import NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS
 
-SHORT = {
-    "leader_elect_lease_duration": 1.0,
-    "leader_elect_renew_deadline": 0.75,
-    "leader_elect_retry_period": 0.1,
-}
+SHORT = {"leader_elect_lease_duration": 1.0}
 LEASES = LEASE.at("v1").path(NS)
 NONE_HOLDS = f"none holds Lease {NS}/placement-ac"
 V1 = "client.authentication.k8s.io/v1"

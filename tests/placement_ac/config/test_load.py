@@ -255,7 +255,7 @@ GIVEN = {
     "credentials": "secret,access-provider",
     "credentials_validity": "1234567.5s",
     "dispatcher": "true",
-    "round_timeout": "90.5s",
+    "settle": "90.5s",
     "frameworks": "",
     "cluster_proxy": "https://proxy/path",
 }
