@@ -19,6 +19,7 @@ from kubectl_placement.doctor.finding import DoctorRule
 from kubectl_placement.doctor.hub_rules import RULES as HUB_RULES
 from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.cli.main import COMMANDS, main
+from placement_ac.config.layout import PATHS, as_file
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import PATTERN_HELP, Settings, default_of, is_duration, is_list
 from placement_ac.core.api.constants import EVENTS, REASONS
@@ -185,14 +186,15 @@ def settings() -> str:
 
 def _setting(name: str, row: Row) -> str:
     value = SETTINGS_IN_USE[name]
-    line = yaml.safe_dump({_dashed(name): yaml.safe_load(value) if _is_plain(name) else value}).strip()
+    plain = yaml.safe_load(value) if _is_plain(name) else value
+    line = yaml.safe_dump(as_file({name: plain}), default_flow_style=None).strip() if name in PATHS else ""
     return _item(
         "--" + _dashed(name),
         ("Variable", f"`{PREFIX}{name.upper()}`"),
         ("Default", f"`{default_of(name)}`" if default_of(name) else "none"),
         ("Values", values(name)),
-        ("Meaning", row[3]),
-        ("In the settings file", f"`{line}`" if name != "config" else ""),
+        ("Meaning", row[4]),
+        ("In the settings file", f"`{line}`" if line else ""),
     )
 
 

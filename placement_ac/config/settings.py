@@ -62,6 +62,8 @@ PATTERN_HELP: Final = {
 }
 """The format of each setting that has a pattern."""
 
+_NEEDS_DISPATCHER: Final = "set --dispatcher true, or dispatch.enabled in the file: "
+
 T = TypeVar("T")
 
 
@@ -256,14 +258,14 @@ class Settings(BaseModel):
     @classmethod
     def _only_with_dispatcher(cls, seconds: float | None, info: ValidationInfo) -> float | None:
         if seconds and not info.data.get("dispatcher"):
-            raise ValueError("set dispatcher to true: otherwise Kueue sends jobs to every listed cluster")
+            raise ValueError(_NEEDS_DISPATCHER + "otherwise Kueue sends jobs to every listed cluster")
         return seconds
 
     @field_validator("avoid_after_failure")
     @classmethod
     def _by_dispatcher(cls, seconds: float, info: ValidationInfo) -> float:
         if seconds and not info.data.get("dispatcher"):
-            raise ValueError("set dispatcher to true: otherwise Kueue chooses where jobs go")
+            raise ValueError(_NEEDS_DISPATCHER + "otherwise Kueue chooses where jobs go")
         return seconds
 
     @field_validator("dispatch_profile")

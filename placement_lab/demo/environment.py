@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 
 import yaml
 
+from placement_ac.config.layout import as_file
 from placement_ac.config.settings import Settings
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
@@ -195,8 +196,7 @@ class DemoEnvironment:
             self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
         if own:
             self.settings_file = Path(folder) / "config.yaml"
-            spelt = {name.replace("_", "-"): value for name, value in own.items()}
-            self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
+            self.settings_file.write_text(yaml.safe_dump(as_file(own)), "utf-8")
         self._controller = ControllerThread(of_controller)
         self._stack.enter_context(self._controller)
 

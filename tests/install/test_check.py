@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import HOOK, template
-from tests.support.driver import CORE, NS, Controllers, Driver, eventually
+from tests.support.driver import CORE, NS, Controllers, Driver, Object, eventually
 from tests.support.hub_client import CRDS
 from tests.support.installation import NAME, NAMESPACE, ROOT, write_mounts
 from tests.support.rights import RBAC
@@ -25,7 +25,7 @@ PLURALS = {
     "Role": f"{RBAC}/namespaces/{{}}/roles",
     "RoleBinding": f"{RBAC}/namespaces/{{}}/rolebindings",
 }
-SHORT = {"leader-elect-lease-duration": "2s"}
+SHORT = {"leaderElection": {"leaseDuration": "2s"}}
 """A controller is waited for as long as two durations of the Lease."""
 
 
@@ -42,7 +42,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Release:
     """The objects of the chart on a hub; its Pods' commands run here, with the rights of its account."""
 
-    def __init__(self, admin: Driver, image: Path, folder: Path, **config: str) -> None:
+    def __init__(self, admin: Driver, image: Path, folder: Path, **config: Object) -> None:
         self._image, self._folder = image, folder
         self.objects = template({"config": config})
         admin.namespace(NAMESPACE)

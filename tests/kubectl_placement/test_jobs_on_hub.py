@@ -26,7 +26,7 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 @pytest.fixture
 def run(there: Stage, tmp_path: Path) -> Run:
     settings = tmp_path / "settings.yaml"
-    settings.write_text("dispatcher: true\nstep-size: 1\n")
+    settings.write_text("dispatch: {enabled: true, stepSize: 1}\n")
     hub = f"--kubeconfig={there.controllers.kubeconfig}"
     return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 
@@ -110,7 +110,7 @@ def test_a_cluster_that_leaves_or_is_not_connected_is_not_eligible(
 def test_kueues_own_dispatcher_decides_without_ours(there: Stage, run: Run, tmp_path: Path) -> None:
     there.submit("named", annotations={NAMES: "c"})
     there.until_waits("named", "c")
-    (tmp_path / "settings.yaml").write_text("dispatcher: false\n")
+    (tmp_path / "settings.yaml").write_text("dispatch: {enabled: false}\n")
     assert "Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: a, b, c" in (
         run("explain", "workload", "named").stdout
     )

@@ -128,7 +128,7 @@ def test_a_wrong_policy_of_an_access_provider(tmp_path: Path, command: str) -> N
 
 def test_an_unknown_setting(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("log-format: json\nsettel: 1m\n")
+    path.write_text("logging: {format: json}\nremoval: {settel: 1m}\n")
     done = commands.run("check", "--config", str(path), "--without-controller")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{path}:2: settel: there is no such setting; did you mean settle?" in done.stderr
+    assert f"{path}:2: removal.settel: there is no such setting; did you mean removal.settle?" in done.stderr

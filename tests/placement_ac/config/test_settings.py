@@ -209,7 +209,7 @@ def test_every_setting_is_described() -> None:
     ("flags", "message"),
     [
         pytest.param({"waiting_grace": "10s"}, "set at least 15s", id="a grace that Kueue cannot keep"),
-        pytest.param({"unlist_after": "1h"}, "set dispatcher to true", id="a stable list without dispatcher"),
+        pytest.param({"unlist_after": "1h"}, "set --dispatcher true", id="a stable list without dispatcher"),
     ],
 )
 def test_settings_that_would_harm_jobs_are_refused(flags: dict[str, str], message: str) -> None:
