@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 
+from placement_ac.config.layout import LAYOUT
 from placement_ac.config.settings import ITEM_PATTERNS, Settings, is_duration, is_list, is_share
 from placement_ac.core.api.durations import DURATION, NUMBER
 from placement_ac.core.inputs.rights import RELEASE
@@ -110,13 +111,28 @@ def setting_schema(name: str) -> dict[str, Any]:
     return {"description": " ".join((field.description or "").split())} | kept
 
 
+def _section_schema(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a section of the settings file, or of the whole file, by its layout."""
+    made: dict[str, Any] = {}
+    for key, entry in section.items():
+        if not isinstance(entry, str):
+            made[key] = {"type": "object", "additionalProperties": False, **_section_schema(entry)}
+        elif entry in OWN_VALUE:
+            made[key] = {"description": f"Set {OWN_VALUE[entry]} instead"}
+        elif entry not in NOT_IN_A_POD:
+            made[key] = setting_schema(entry)
+    needed = [key for key, entry in section.items() if entry in LISTENING or _listens(entry)]
+    return {"properties": made} | ({"required": needed} if needed else {})
+
+
+def _listens(entry: str | Mapping[str, str]) -> bool:
+    return not isinstance(entry, str) and not set(LISTENING).isdisjoint(entry.values())
+
+
 def schema(before: dict[str, Any], values: str) -> dict[str, Any]:
     """Return the schema `before` with the descriptions in `values`, and the settings under `config`."""
     after: dict[str, Any] = json.loads(json.dumps(before))
-    allowed = (name for name in Settings.model_fields if name not in (*OWN_VALUE, *NOT_IN_A_POD))
-    after["properties"]["config"]["properties"] = {
-        name.replace("_", "-"): setting_schema(name) for name in allowed
-    } | {name.replace("_", "-"): {"description": f"Set {path} instead"} for name, path in OWN_VALUE.items()}
+    after["properties"]["config"] |= _section_schema(LAYOUT)
     for path, words in described(values).items():
         where = after
         for part in path.split("."):

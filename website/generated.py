@@ -19,6 +19,7 @@ from kubectl_placement.doctor.finding import DoctorRule
 from kubectl_placement.doctor.hub_rules import RULES as HUB_RULES
 from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from placement_ac.cli.main import COMMANDS, main
+from placement_ac.config.layout import PATHS, as_file
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import PATTERN_HELP, Settings, default_of, is_duration, is_list
 from placement_ac.core.api.constants import EVENTS, REASONS
@@ -42,31 +43,22 @@ SETTINGS_IN_USE: Final = {
     "drain_deadline": "2h",
     "waiting_grace": "30s",
     "settle": "1m",
-    "cluster_retention": "5m",
-    "mass_loss_share": "0.25",
     "mass_loss_grace": "10m",
-    "reorder_margin": "25",
-    "reorder_interval": "5m",
     "retry_waiting_after": "30m",
-    "requeue_after": "5m",
     "dispatcher": "true",
     "unlist_after": "30m",
     "step_size": "5",
-    "writes_per_second": "20",
-    "round_timeout": "2m",
     "dispatch_profile": "Placement=1,Spread=2",
     "node_labels": "topology.kubernetes.io/region=claim:region",
     "avoid_after_failure": "10m",
     "look_for": "jobs,integrations",
     "job_taints": "example.com/*",
     "cost_labels": "cost.example.com/hour",
-    "worker_timeout": "10s",
     "access_providers": "/etc/placement-ac/access-providers.yaml",
     "credentials_provision": "managed-serviceaccount",
     "credentials_account": "multikueue",
     "credentials_form": "cluster-profile",
     "credentials_validity": "12h",
-    "credentials_warning": "48h",
     "credentials_probe": "true",
     "cluster_proxy": "https://cluster-proxy.example:9092",
     "cluster_proxy_ca": "/etc/placement-ac/proxy-ca.crt",
@@ -74,11 +66,7 @@ SETTINGS_IN_USE: Final = {
     "worker_setup_template": "queues",
     "quota_reserve": "5%",
     "report_scores": "true",
-    "score_step": "20",
-    "score_hold": "2m",
-    "score_interval": "5m",
     "score_gpus": "nvidia.com/gpu,nvidia.com/mig-1g.5gb",
-    "publish_capacity": "false",
     "score_nodes": "true",
     "kueue_version": "0.20.0",
     "kueue_feature_gates": "MultiKueueManagerQuotaAutomation=true",
@@ -88,8 +76,6 @@ SETTINGS_IN_USE: Final = {
     "health_probe_bind_address": ":8081",
     "leader_elect": "false",
     "leader_elect_lease_duration": "30s",
-    "leader_elect_renew_deadline": "20s",
-    "leader_elect_retry_period": "4s",
     "leader_elect_resource_name": "placement-ac-test",
     "leader_elect_resource_namespace": "placement-ac-system",
     "log_format": "json",
@@ -200,14 +186,15 @@ def settings() -> str:
 
 def _setting(name: str, row: Row) -> str:
     value = SETTINGS_IN_USE[name]
-    line = yaml.safe_dump({_dashed(name): yaml.safe_load(value) if _is_plain(name) else value}).strip()
+    plain = yaml.safe_load(value) if _is_plain(name) else value
+    line = yaml.safe_dump(as_file({name: plain}), default_flow_style=None).strip() if name in PATHS else ""
     return _item(
         "--" + _dashed(name),
         ("Variable", f"`{PREFIX}{name.upper()}`"),
         ("Default", f"`{default_of(name)}`" if default_of(name) else "none"),
         ("Values", values(name)),
-        ("Meaning", row[3]),
-        ("In the settings file", f"`{line}`" if name != "config" else ""),
+        ("Meaning", row[4]),
+        ("In the settings file", f"`{line}`" if line else ""),
     )
 
 

@@ -36,7 +36,7 @@ _SHOWN: Final = {
     "placements": "each namespace of Placements",
 }
 _OWN_NAMES: Final = {
-    "leases": '{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}',
+    "leases": '{{ dig "leaderElection" "resourceName" "" .Values.config | default "placement-ac" | quote }}',
     "secrets": "{{ .Values.credentials.account | quote }}",
     "configmaps": '{{ include "placement-ac.fullname" . | quote }}',
 }

@@ -60,22 +60,17 @@ def _stages(snapshot: Snapshot, *, waits: bool) -> Iterator[tuple[Snapshot, str]
     """Yield what the controller sees one after the other, but for its own writes, and when that is."""
     ended, policy = replace(snapshot, workloads=()), snapshot.policy
     standing_by = (SinceKind.STANDING_BY,) if policy.unlist_after else ()
-    retained = (SinceKind.RETAINED,) if policy.retention else ()
-    first = all_elapsed_but(*standing_by, *retained)
+    first = all_elapsed_but(*standing_by, SinceKind.RETAINED)
     yield replace(snapshot if waits else ended, all_ages=first), AT_ONCE
     if waits:
         yield replace(ended, all_ages=first), JOBS_ENDED
     if standing_by:
-        then = all_elapsed_but(*retained)
+        then = all_elapsed_but(SinceKind.RETAINED)
         yield (
             replace(ended, all_ages=then),
             f"{duration_text(policy.unlist_after)} after its last job has ended",
         )
-    if retained:
-        yield (
-            replace(ended, all_ages=PASSED),
-            f"{duration_text(policy.retention)} after it has left the list",
-        )
+    yield replace(ended, all_ages=PASSED), f"{duration_text(policy.retention)} after it has left the list"
 
 
 class _PreviewedObjects:

@@ -48,7 +48,7 @@ async def _text(client: Client, namespace: str, name: str) -> str:
         raise NotPublished(
             f"use --workers, or name the namespace of the controller's Lease with --kueue-namespace: there "
             f"is no ConfigMap {namespace}/{name}; the controller writes it when it has read the queues of "
-            "workers (with --dispatcher or --report-scores, unless --publish-capacity is false)"
+            "workers (with --dispatcher or --report-scores)"
         ) from None
     except Refused as refused:
         if refused.status != FORBIDDEN:

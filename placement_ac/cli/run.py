@@ -5,6 +5,7 @@ import contextlib
 import gc
 import json
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Final, Literal
 
@@ -12,6 +13,7 @@ import click
 
 from placement_ac.cli.documents import aligned
 from placement_ac.cli.setting_options import setting_options
+from placement_ac.config.layout import LAYOUT
 from placement_ac.config.load import FILE_SETTING, PREFIX, LoadedSettings, flag_name, load
 from placement_ac.config.settings import setting_as_flag, setting_text
 from placement_ac.controller.manager import Manager
@@ -27,7 +29,7 @@ SIGNAL_CHECK_SECONDS: Final = 0.25
 @setting_options
 @click.command(
     "run",
-    epilog=f"A setting may also be given as {PREFIX}<NAME> in the environment, or as <name> in the file."
+    epilog=f"A setting may also be given as {PREFIX}<NAME> in the environment, or in the file of --config."
     "\n\nExample:  placement-ac run --drain-deadline 2h --print-settings",
 )
 @click.option("--print-settings", is_flag=True, help="Print the settings and the source of each, and exit.")
@@ -62,7 +64,7 @@ def command(print_settings: bool, output: Form | None, **flags: Any) -> None:
 def shown(loaded: LoadedSettings, form: Form) -> str:
     """Return the settings and their sources, without a final line break. The YAML is a settings file."""
     if form == "yaml":
-        return "\n".join(_yaml_line(name, value, loaded.sources[name]) for name, value in loaded.settings)
+        return "\n".join(_yaml_lines(loaded))
     if form == "json":
         documents = [
             {"name": flag_name(name), "value": setting_text(name, value), "source": loaded.sources[name]}
@@ -77,11 +79,21 @@ def shown(loaded: LoadedSettings, form: Form) -> str:
     return aligned(rows)
 
 
-def _yaml_line(name: str, value: object, source: str) -> str:
-    """Return the line of a setting: a comment if it has no value, or names the file."""
+def _yaml_lines(loaded: LoadedSettings) -> Iterator[str]:
+    yield f"# {_yaml_line(FILE_SETTING, FILE_SETTING, loaded)}"
+    for key, entry in LAYOUT.items():
+        if isinstance(entry, str):
+            yield _yaml_line(key, entry, loaded)
+        else:
+            yield f"{key}:"
+            yield from (f"  {_yaml_line(below, name, loaded)}" for below, name in entry.items())
+
+
+def _yaml_line(key: str, name: str, loaded: LoadedSettings) -> str:
+    """Return the line of a setting: a comment if it has no value."""
+    value = getattr(loaded.settings, name)
     text = "" if value is None else json.dumps(setting_text(name, value), ensure_ascii=False)  # JSON is YAML
-    comment = "# " if value is None or name == FILE_SETTING else ""
-    return f"{comment}{flag_name(name)}: {text}  # {source}"
+    return f"{'# ' if value is None and name != FILE_SETTING else ''}{key}: {text}  # {loaded.sources[name]}"
 
 
 def run_until_signal(manager: Manager) -> None:

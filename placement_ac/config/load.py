@@ -8,7 +8,7 @@ stays `0.19`, and the errors are the same.
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
+from placement_ac.config.layout import BY_PATH, LAYOUT, PATHS
 from placement_ac.config.settings import PATTERN_HELP, Settings, is_list
 from placement_ac.core.api.errors import BadSettings
 from placement_ac.core.safe_yaml import NotYaml, yaml_errors
@@ -26,9 +27,20 @@ FILE_SETTING: Final = "config"
 _NO_MOVES: Final = (
     "take it out: no running job is moved; docs/rebalancing.md says how scores choose for new ones"
 )
+_BY_LEASE: Final = "take it out, and set leader-elect-lease-duration: "
 REMOVED: Final[Mapping[str, str]] = {
     "prepare_clusters": "take it out: clusters have MultiKueueClusters once they are selected",
-    "preconditions": "write look-for: jobs and integrations are looked for on workers, and no other objects",
+    "preconditions": "write --look-for, or dispatch.lookFor in the file, for jobs and integrations",
+    "cluster_retention": "take it out: a MultiKueueCluster stays for an hour after its cluster was unlisted",
+    "reorder_margin": "take it out: a score that is better by more than 10 points changes the order",
+    "reorder_interval": "take it out: the order alone is written every 60 seconds at most",
+    "requeue_after": "take it out: a job that was sent back waits for 60 seconds",
+    "round_timeout": "take it out: a round of the dispatcher lasts five minutes, as with Kueue's",
+    "score_hold": "take it out: a score is reported when it has differed for 60 seconds",
+    "score_interval": "take it out: a cluster's scores are reported every 60 seconds at most",
+    "publish_capacity": "take it out: capacity is published with dispatcher or report-scores",
+    "leader_elect_renew_deadline": _BY_LEASE + "a leader stops writing after two thirds of it",
+    "leader_elect_retry_period": _BY_LEASE + "the Lease is renewed every sixth of it, or every 2 seconds",
     "mass_loss_share": "take it out: a loss of more than half is held, for mass-loss-grace",
     "credentials_warning": "take it out: an event warns seven days before, or when a tenth is left",
     "score_step": "take it out: a score changes by ten points or more",
@@ -65,7 +77,7 @@ class LoadedSettings:
 
 
 def flag_name(name: str) -> str:
-    """Return the name of a setting on the command line (without `--`) and in the file."""
+    """Return the name of a setting on the command line, without `--`."""
     return name.replace("_", "-")
 
 
@@ -85,7 +97,7 @@ def load(
     path = (by_variable | by_flag).get(FILE_SETTING)
     in_file, lines = ({}, {}) if path is None else _from_file(Path(path), read)
     origins = (
-        {name: (f"file {path}", f"{path}:{line}: {flag_name(name)}") for name, line in lines.items()}
+        {name: (f"file {path}", f"{path}:{line}: {PATHS[name]}") for name, line in lines.items()}
         | {name: (f"environment {PREFIX}{name.upper()}", f"{PREFIX}{name.upper()}") for name in by_variable}
         | {name: ("flag", flag_name(name)) for name in by_flag}
     )  # the source of each, and what a message calls the setting there
@@ -116,22 +128,20 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _from_file(path: Path, read: Callable[[Path], str]) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the settings in the file and their lines, by the names of the fields. Raises BadSettings."""
-    known = [flag_name(name) for name in Settings.model_fields if name != FILE_SETTING]
     problems: list[str] = []
     given: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    for key, value, line in _entries(path, read):
+    sections: set[str] = set()
+    for keys, value, line in _entries(path, read):
+        key = ".".join(keys)
         where = f"{path}:{line}: {key}"
-        name = key.replace("-", "_")
-        in_kebab_case = re.sub(r"_|(?<=[a-z])(?=[A-Z])", "-", key).lower()
-        if "_" in key or name not in Settings.model_fields:
-            problems.append(_unknown(where, in_kebab_case, known))
-        elif name == FILE_SETTING:
-            problems.append(
-                f"{where}: a file cannot name another one; give it as a flag or in the environment"
-            )
-        elif name in given:
+        name = "" if "." in keys[-1] else BY_PATH.get(key, "")
+        if name in given or key in sections:
             problems.append(f"{where}: it is given twice; keep one")
+        elif isinstance(LAYOUT.get(key), Mapping) and isinstance(value, yaml.MappingNode):
+            sections.add(key)
+        elif not name:
+            problems.append(_no_such_key(where, key))
         else:
             given[name], lines[name] = _value(name, value), line
             if given[name] is None:
@@ -141,8 +151,11 @@ def _from_file(path: Path, read: Callable[[Path], str]) -> tuple[dict[str, Any],
     return given, lines
 
 
-def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yaml.Node, int]]:
-    """Return the keys and values of the file, as they are written, and their lines. Raises BadSettings."""
+def _entries(path: Path, read: Callable[[Path], str]) -> Iterator[tuple[tuple[str, ...], yaml.Node, int]]:
+    """Yield the keys and values of the file, as they are written, and their lines. Raises BadSettings.
+
+    After a section come its own, each with the section's key before it.
+    """
     try:
         with yaml_errors(OSError):
             root = yaml.compose(read(path), yaml.SafeLoader)
@@ -154,10 +167,14 @@ def _entries(path: Path, read: Callable[[Path], str]) -> Iterable[tuple[str, yam
         hint = "; write each setting as a line" if error.is_too_deep else ""
         raise BadSettings(f"{path}: {error}{hint}") from None
     if root is None:
-        return ()
+        return
     if not isinstance(root, yaml.MappingNode):
-        raise BadSettings(f"{path}: it is not a mapping; write each setting as a line like log-level: debug")
-    return [(str(key.value), value, key.start_mark.line + 1) for key, value in root.value]
+        raise BadSettings(f"{path}: it is not a mapping; write a setting like removal: {{drainDeadline: 2h}}")
+    for key, value in root.value:
+        yield (str(key.value),), value, key.start_mark.line + 1
+        if isinstance(LAYOUT.get(str(key.value)), Mapping) and isinstance(value, yaml.MappingNode):
+            for below, setting in value.value:
+                yield (str(key.value), str(below.value)), setting, below.start_mark.line + 1
 
 
 def _value(name: str, node: yaml.Node) -> str | tuple[str, ...] | None:
@@ -179,7 +196,28 @@ def _expected(name: str, node: yaml.Node) -> str:
     if is_list(name):
         return "write a list of plain values, or one text with commas"
     kind = "list" if isinstance(node, yaml.SequenceNode) else "mapping"
-    return f"one value belongs here, not a {kind}; write {flag_name(name)}: VALUE"
+    return f"one value belongs here, not a {kind}"
+
+
+def _no_such_key(where: str, key: str) -> str:
+    """Return what is wrong with a key of the file that is none, and what to write instead."""
+    there, _, last = key.rpartition(".")
+    name = re.sub(r"-|(?<=[a-z])(?=[A-Z])", "_", last).lower()
+    if name in REMOVED:
+        return _unknown(where, name, ())
+    if name == FILE_SETTING:
+        return f"{where}: a file cannot name another one; give it as a flag or in the environment"
+    if path := key if key in BY_PATH else PATHS.get(name):  # as flags are named; files had no sections once
+        return f"{where}: write {': {'.join(path.split('.'))}: …{'}' * path.count('.')} instead"
+    if isinstance(section := LAYOUT.get(key), Mapping):
+        return f"{where}: write its settings below it, some of {', '.join(section)}"
+    by_key = {path.rpartition(".")[2]: path for path in BY_PATH} | {
+        path: path for path in (*BY_PATH, *LAYOUT)
+    }
+    if near := difflib.get_close_matches(key, by_key, n=1, cutoff=0.8):
+        return f"{where}: there is no such setting; did you mean {by_key[near[0]]}?"
+    known = section if isinstance(section := LAYOUT.get(there), Mapping) else LAYOUT
+    return f"{where}: there is no such setting; known are {', '.join(known)}"
 
 
 def _unknown(where: str, name: str, known: Sequence[str]) -> str:

@@ -13,7 +13,11 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTERS_MAX,
     MULTIKUEUE_CLUSTER,
-    SETTLE_SECONDS,
+    REORDER_MARGIN,
+    REORDER_SECONDS,
+    RETENTION_SECONDS,
+    SCORE_HOLD_SECONDS,
+    SCORE_INTERVAL_SECONDS,
     UNLIST_AFTER_SECONDS,
     Kind,
     Resource,
@@ -84,16 +88,14 @@ def placement_policy(settings: Settings, judged_at_once: int | None = None) -> P
         drain_deadline=settings.drain_deadline,
         waiting_grace=settings.waiting_grace,
         settle=settings.settle,
-        retention=settings.cluster_retention,
+        retention=RETENTION_SECONDS,
         loss_grace=settings.mass_loss_grace,
-        reorder_margin=settings.reorder_margin,
-        reorder_interval=settings.reorder_interval,
+        reorder_margin=REORDER_MARGIN,
+        reorder_interval=REORDER_SECONDS,
         retry_waiting_after=settings.retry_waiting_after,
-        requeue_after=round(settings.requeue_after),
         dispatcher=settings.dispatcher,
         unlist_after=standby if settings.unlist_after is None else settings.unlist_after,
         step_size=settings.step_size,
-        round_timeout=settings.round_timeout,
         dispatch_profile=settings.dispatch_profile,
         judged_at_once=judged_at_once,
         report_rule_problem=RuleProblems(),
@@ -127,11 +129,7 @@ def known_kueue(
 
 def lease_durations(settings: Settings) -> LeaseDurations:
     """Return how long a Lease is good, and when it is renewed."""
-    return LeaseDurations(
-        lease=settings.leader_elect_lease_duration,
-        renew=settings.leader_elect_renew_deadline,
-        retry=settings.leader_elect_retry_period,
-    )
+    return LeaseDurations.of(settings.leader_elect_lease_duration)
 
 
 def worker_requirements(settings: Settings, version: str, kueue: rights.RunningKueue) -> WorkerRequirements:
@@ -182,7 +180,7 @@ def provisioning_policy(settings: Settings) -> ProvisioningPolicy:
         account=settings.credentials_account,
         form=settings.credentials_form,
         validity=settings.credentials_validity,
-        retention=max(settings.cluster_retention, SETTLE_SECONDS),
+        retention=RETENTION_SECONDS,
         proxy=settings.cluster_proxy,
         proxy_authority=_read_ca(settings.cluster_proxy_ca),
     )
@@ -194,7 +192,7 @@ def worker_setup_policy(settings: Settings) -> WorkerSetupPolicy:
         enabled=settings.worker_setup != "none",
         template=settings.worker_setup_template,
         reserve=settings.quota_reserve,
-        retention=max(settings.cluster_retention, SETTLE_SECONDS),
+        retention=RETENTION_SECONDS,
     )
 
 
@@ -202,8 +200,8 @@ def score_policy(settings: Settings) -> ScorePolicy:
     """Return the policy for scores that are reported."""
     return ScorePolicy(
         enabled=settings.report_scores,
-        hold=settings.score_hold,
-        interval=settings.score_interval,
+        hold=SCORE_HOLD_SECONDS,
+        interval=SCORE_INTERVAL_SECONDS,
         gpus=settings.score_gpus,
         nodes=settings.score_nodes,
     )
@@ -217,7 +215,7 @@ def reads_queues(settings: Settings) -> bool:
 def capacity_policy(settings: Settings) -> CapacityPolicy:
     """Return the policy for the capacity that is published: only where the queues are read anyway."""
     return CapacityPolicy(
-        enabled=settings.publish_capacity and reads_queues(settings),
+        enabled=reads_queues(settings),
         namespace=settings.leader_elect_resource_namespace or settings.kueue_namespace,
         gpus=settings.score_gpus,
         reads_jobs=settings.dispatcher,

@@ -61,11 +61,8 @@ PATTERN_HELP: Final = {
     "health-probe-bind-address": "it is HOST:PORT or :PORT, with a port up to 65535",
 }
 """The format of each setting that has a pattern."""
-_SHORTER_THAN: Final = {
-    "leader_elect_renew_deadline": "leader_elect_lease_duration",
-    "leader_elect_retry_period": "leader_elect_renew_deadline",
-}
-"""A duration → the one that must be longer."""
+
+_NEEDS_DISPATCHER: Final = "set --dispatcher true, or dispatch.enabled in the file: "
 
 T = TypeVar("T")
 
@@ -148,18 +145,10 @@ class Settings(BaseModel):
     """How long jobs that only wait on such a cluster may still be placed there, at least 15s."""
     settle: Seconds = 30.0
     """While decisions change more often than this, no cluster is removed; 0: removals do not wait."""
-    cluster_retention: Seconds = 3600.0
-    """How long a MultiKueueCluster stays after its cluster is unlisted, so that Kueue can clean up."""
     mass_loss_grace: Seconds = 300.0
     """How long the list is held then; 0: not at all."""
-    reorder_margin: int = Field(10, ge=0)
-    """Write a new order alone only if a score is better by more than this."""
-    reorder_interval: Seconds = 60.0
-    """The shortest time between two writes of the order alone."""
     retry_waiting_after: Seconds | None = None
     """Send a job back after this time with quota but no usable cluster.  [default: never]"""
-    requeue_after: Seconds = 60.0
-    """How long such a job waits before it tries again."""
     dispatcher: bool = False
     """Nominate the clusters for each job; Kueue's dispatcherName must name this controller."""
     unlist_after: Seconds | None = None
@@ -167,8 +156,6 @@ class Settings(BaseModel):
     [default: 1h with the dispatcher, otherwise 0]"""
     step_size: int = Field(3, ge=1, le=20)
     """How many clusters the dispatcher nominates in a round."""
-    round_timeout: Seconds = 300.0
-    """When the dispatcher begins the next round."""
     dispatch_profile: Text = RANKED
     """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
     node_labels: CommaSeparated[str] = ()
@@ -211,17 +198,10 @@ class Settings(BaseModel):
     """The share of a cluster's CPU, memory and ephemeral storage that is no quota there, like 10%."""
     report_scores: bool = False
     """Report scores of the clusters for Placements: AddOnPlacementScores named placement-ac."""
-    score_hold: Seconds = 60.0
-    """How long it must differ before it is reported."""
-    score_interval: Seconds = Field(60.0, ge=1)
-    """The shortest time between two reports of a cluster; a score is valid for three times as long."""
     score_gpus: CommaSeparated[str] = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi")
     """The resources that count as GPUs for scores, comma-separated."""
     score_nodes: bool = False
     """Read the nodes of workers as well, and report the share of their GPUs that can be used."""
-    publish_capacity: bool = True
-    """Publish how much quota of the workers is free, in the ConfigMap placement-ac-capacity, where their
-    queues are read anyway: with the dispatcher or with scores."""
     kueue_version: str = ""
     """The release of the hub's Kueue, like 0.19.1.  [default: from Kueue's Deployment]"""
     kueue_feature_gates: CommaSeparated[str] = ()
@@ -239,11 +219,8 @@ class Settings(BaseModel):
     leader_elect: bool = True
     """Write only while holding a Lease, so that there can be several replicas."""
     leader_elect_lease_duration: Seconds = Field(15.0, ge=1)
-    """How long the others wait before they replace a leader that does not renew the Lease."""
-    leader_elect_renew_deadline: Seconds = Field(10.0, gt=0, validate_default=True)
-    """How long a leader keeps writing when it cannot renew the Lease."""
-    leader_elect_retry_period: Seconds = Field(2.0, gt=0, validate_default=True)
-    """How often the Lease is renewed or read."""
+    """How long the others wait before they replace a leader that does not renew the Lease; it stops writing
+    after two thirds of that."""
     leader_elect_resource_name: str = Field("placement-ac", pattern=_OBJECT_NAME)
     """The name of the Lease."""
     leader_elect_resource_namespace: str = Field("", pattern=rf"^$|{_NAMESPACE}")
@@ -281,14 +258,14 @@ class Settings(BaseModel):
     @classmethod
     def _only_with_dispatcher(cls, seconds: float | None, info: ValidationInfo) -> float | None:
         if seconds and not info.data.get("dispatcher"):
-            raise ValueError("set dispatcher to true: otherwise Kueue sends jobs to every listed cluster")
+            raise ValueError(_NEEDS_DISPATCHER + "otherwise Kueue sends jobs to every listed cluster")
         return seconds
 
     @field_validator("avoid_after_failure")
     @classmethod
     def _by_dispatcher(cls, seconds: float, info: ValidationInfo) -> float:
         if seconds and not info.data.get("dispatcher"):
-            raise ValueError("set dispatcher to true: otherwise Kueue chooses where jobs go")
+            raise ValueError(_NEEDS_DISPATCHER + "otherwise Kueue chooses where jobs go")
         return seconds
 
     @field_validator("dispatch_profile")
@@ -329,15 +306,6 @@ class Settings(BaseModel):
             if isinstance(problem := parse_external(name), str):
                 raise ValueError(problem)  # noqa: TRY004  # pydantic wants this one
         return frameworks
-
-    @field_validator(*_SHORTER_THAN)
-    @classmethod
-    def _shorter(cls, seconds: float, info: ValidationInfo) -> float:
-        longer = _SHORTER_THAN[info.field_name or ""]
-        most = info.data.get(longer)
-        if most is not None and seconds >= most:
-            raise ValueError(f"it must be shorter than {longer.replace('_', '-')}, which is {most:g}s")
-        return seconds
 
     @field_validator("credentials", "placement_namespace")
     @classmethod

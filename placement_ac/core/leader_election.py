@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Self
 
 Body = dict[str, Any]
 Marks = Callable[[], Mapping[str, Mapping[str, str]]]
@@ -18,6 +18,8 @@ Marks = Callable[[], Mapping[str, Mapping[str, str]]]
 
 LONGEST_LEASE: Final = 4
 """A Lease holds for at most this many times our own duration: whoever may write it could name any."""
+RETRY_MAX_SECONDS: Final = 2.0
+"""How often a Lease is read at least (client-go: `RetryPeriod`)."""
 UNREADABLE: Final = "unreadable"
 """The holder of a Lease whose `holderIdentity` cannot be read."""
 
@@ -29,6 +31,15 @@ class LeaseDurations:
     lease: float
     renew: float
     retry: float
+
+    @classmethod
+    def of(cls, lease: float) -> Self:
+        """Return those for a Lease that is valid for so long: 15, 10 and 2 as in client-go, or 6, 4 and 1.
+
+        A holder has four tries or more to renew it, and then a third of it for the last writes to end.
+        """
+        renew = lease * 2 / 3
+        return cls(lease, renew, min(renew / 4, RETRY_MAX_SECONDS))
 
 
 class LeaderElection:

@@ -197,8 +197,8 @@ CLUSTER_SCORE: Final = _gauge(
 CLUSTER_QUOTA: Final = _gauge(
     "cluster_quota",
     ("cluster", "resource", "kind"),
-    "GPUs, cores and bytes of memory in the quota of the workers that is published, over all flavors; none"
-    " with `--publish-capacity false`.",
+    "GPUs, cores and bytes of memory in the quota of the workers that is published, over all flavors; only"
+    " with `--dispatcher` or `--report-scores`.",
 )
 LEADER: Final = _gauge("leader", (), "1 for the replica that leads, 0 for a standby.")
 BUILD_INFO: Final = _gauge("build_info", ("version", "python_version"), "1, with the version as a label.")

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 
 import yaml
 
+from placement_ac.config.layout import as_file
 from placement_ac.config.settings import Settings
 from placement_ac.controller.manager import Manager
 from placement_ac.core.api.constants import DRAIN, OUR_CONTROLLER, RemovalPolicy
@@ -25,10 +26,11 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.demo.reasons import Explainer
 from placement_lab.demo.story4 import DISPATCH_SETTINGS, QUEUE4, worker_file, worker_quota
-from placement_lab.demo.story5 import FOLDER, QUEUE5, REPORT_SETTINGS
+from placement_lab.demo.story5 import FOLDER, QUEUE5, REPORT_SETTINGS, SHORT_SCORES
 from placement_lab.demo.unsafe import UnsafeController
 from placement_lab.demo.worker_setup import NEW, SETUP_SETTINGS
 from placement_lab.hub import Hub
+from placement_lab.short_waits import short_waits
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
@@ -172,7 +174,8 @@ class DemoEnvironment:
             self.fleet.apply_secrets(self.hub)  # the samples have none for cluster1
         self._stack.enter_context(StandIns(self.kubeconfig, ("ocm", *agents, kueue)))
         # The demo need not wait until decisions have settled, nor for the MultiKueueClusters to be deleted.
-        settings: dict[str, Any] = {"removal_policy": self._policy, "cluster_retention": 0.0, "settle": 0.0}
+        self._stack.enter_context(short_waits(**(SHORT_SCORES if self._reports else {})))
+        settings: dict[str, Any] = {"removal_policy": self._policy, "settle": 0.0}
         settings |= PROVISIONING_SETTINGS if self.provisioned else {}
         modes = (
             (self._dispatched, DISPATCH_SETTINGS),
@@ -186,8 +189,7 @@ class DemoEnvironment:
             self.explainer = Explainer(of_controller, _quotas(), (QUEUE4,))
         if own:
             self.settings_file = Path(folder) / "config.yaml"
-            spelt = {name.replace("_", "-"): value for name, value in own.items()}
-            self.settings_file.write_text(yaml.safe_dump(spelt), "utf-8")
+            self.settings_file.write_text(yaml.safe_dump(as_file(own)), "utf-8")
         self._controller = ControllerThread(of_controller)
         self._stack.enter_context(self._controller)
 

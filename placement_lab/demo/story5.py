@@ -29,12 +29,10 @@ from placement_lab.standins.fleet import JobCounts
 FOLDER: Final = "rebalancing"
 DEMO5: Final = "placement-demo5"
 QUEUE5: Final = "user-queue-demo5"
-REPORT_SETTINGS: Final[Mapping[str, Any]] = {
-    "report_scores": True,
-    "score_hold": 1.0,
-    "score_interval": 1.0,
-}
-"""The controller's settings: a minute each by default."""
+REPORT_SETTINGS: Final[Mapping[str, Any]] = {"report_scores": True}
+"""The controller's settings."""
+SHORT_SCORES: Final = {"SCORE_HOLD_SECONDS": 1.0, "SCORE_INTERVAL_SECONDS": 1.0}
+"""How long scores wait here; elsewhere a minute each."""
 BURST: Final = 4
 """How many jobs fill a cluster."""
 

@@ -33,7 +33,6 @@ FLIP_PAUSES: Final = (1.0, 8.0)
 SETTINGS: Final = QUICK | {
     "settle": "5s",
     "waiting_grace": "15s",
-    "cluster_retention": "10m",
     "mass_loss_grace": "10s",
     "log_level": "debug",
 }

@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.inputs.state import PlacementPolicy
+from placement_ac.core.plan.job_fit import ROUND_SECONDS
 from placement_ac.core.selection.mass_loss import FEW
 from placement_lab.standins.multikueue import objects as of
 from tests.day.trace import CLUSTERS, HOUR, clock
@@ -302,7 +303,7 @@ class Rules:
         """How long a job may wait beside room: a round, or until the gate opens."""
         settings = self.world.settings
         if settings.dispatcher:
-            return settings.round_timeout
+            return ROUND_SECONDS
         return settings.waiting_grace + GATE_CLOSED_MAX_SECONDS
 
     def _waits(self, name: str, seen: Seen) -> None:

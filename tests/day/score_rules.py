@@ -7,7 +7,7 @@ They look at what is written on the hub, not at how the controller decides.
 from typing import Any, Final
 
 from placement_ac.core.api import decode
-from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, Kind
+from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORE_INTERVAL_SECONDS, SCORES_NAME, Kind
 from placement_ac.core.inputs.score_reports import ScorePolicy
 from tests.day.rules import Rules
 from tests.support.virtual.clock import START
@@ -31,7 +31,7 @@ class ScoreRules:
             self._score(raw)
 
     def _score(self, raw: Any) -> None:
-        cluster, now, settings = raw["metadata"]["namespace"], self._world.now, self._world.settings
+        cluster, now = raw["metadata"]["namespace"], self._world.now
         status, before = raw.get("status") or {}, self._scores.get(cluster)
         if not status or status == before:
             return
@@ -39,12 +39,12 @@ class ScoreRules:
         scores = decode.scores(raw)
         left = (scores.valid_until.timestamp() - START - now) if scores.valid_until else 0.0
         wrong = {name: value for name, value in scores.values.items() if not -100 <= value <= 100}
-        if wrong or not 0 < left <= 3 * settings.score_interval + RACE_SECONDS:
+        if wrong or not 0 < left <= 3 * SCORE_INTERVAL_SECONDS + RACE_SECONDS:
             self._rules.found("scores", f"{cluster} has {wrong or scores.values}, valid for {left:.0f} s")
         last = self._written.get(cluster)
         is_same = before is not None and before["scores"] == status["scores"]
         # Values that stay are written again when one of the three intervals of their validity is left.
-        least = settings.score_interval * (2 if is_same else 1) - RACE_SECONDS
+        least = SCORE_INTERVAL_SECONDS * (2 if is_same else 1) - RACE_SECONDS
         if last is not None and now - last < least:
             same = " with the same values" if is_same else ""
             self._rules.found(
@@ -52,7 +52,7 @@ class ScoreRules:
             )
         self._written[cluster] = now
         old = {entry["name"]: entry["value"] for entry in (before or {}).get("scores", ())}
-        is_fresh = last is not None and now - last < 3 * settings.score_interval
+        is_fresh = last is not None and now - last < 3 * SCORE_INTERVAL_SECONDS
         small = [
             name
             for name, value in scores.values.items()

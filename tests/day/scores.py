@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import PLACEMENT_SCORE, SCORES_NAME, Kind
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.score_reports import WorkerReading
 from placement_ac.core.kubeconfig.source import CredentialSource
+from placement_ac.core.plan.job_fit import ROUND_SECONDS
 from placement_ac.core.score_reports.planning import counting
 from placement_ac.core.score_reports.values import GPU_FREE
 from tests.day.trace import CANDIDATES, DAY, GPUS, HOUR, QUEUES, Job, Trouble
@@ -122,7 +123,7 @@ class ScoredFleet:
 
     def is_doubtful(self, cluster: str) -> bool:
         """Whether it fails jobs, or may still be quarantined because it did."""
-        longest = LONGEST_SECONDS + self._world.settings.round_timeout
+        longest = LONGEST_SECONDS + ROUND_SECONDS
         return cluster in self.broken or self._world.now - self.recovered.get(cluster, -DAY) < longest
 
     def comes_last(self, job: Job, cluster: str) -> bool:

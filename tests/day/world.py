@@ -68,12 +68,7 @@ MODES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "gate": {},
         "dispatcher": {"dispatcher": True},
         "shared": {"dispatcher": True, "cluster_names": SHARED},
-        "bare": {
-            "dispatcher": True,
-            "cluster_names": SHARED,
-            "worker_setup": "manifestwork",
-            "cluster_retention": 600.0,  # clusters leave more than once a day
-        },
+        "bare": {"dispatcher": True, "cluster_names": SHARED, "worker_setup": "manifestwork"},
         "scores": {
             "dispatcher": True,
             "cluster_names": SHARED,

@@ -43,6 +43,7 @@ from kubectl_placement.story.model import JobLine, JobState, JobStory, StoryStep
 from kubectl_placement.story.pods import PodRow, PodsThere
 from placement_ac.cli.documents import plain
 from placement_ac.cli.main import COMMANDS, main
+from placement_ac.config.layout import PATHS
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.controller import hub_discovery, recorder, session
@@ -51,6 +52,7 @@ from placement_ac.core.capacity_report.model import CapacityReport
 from placement_ac.core.credentials import named_secret
 from placement_ac.core.dispatch.filters import FILTERS
 from placement_ac.core.dispatch.scores import SCORES
+from placement_ac.core.plan import job_fit, workload_states
 from placement_ac.core.selection import probe_schedule
 from placement_ac.kube import client, informer, workqueue
 from placement_ac.observability import health
@@ -102,13 +104,13 @@ def test_every_reason_has_a_fix() -> None:
 
 
 def settings() -> Iterator[Row]:
-    """Yield flag, environment and default of each setting."""
+    """Yield flag, environment, path in the file and default of each setting."""
     for name in Settings.model_fields:
-        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), default_of(name)
+        yield f"--{name.replace('_', '-')}", PREFIX + name.upper(), PATHS.get(name, ""), default_of(name)
 
 
 def test_every_setting() -> None:
-    assert [row[:3] for row in table(REFERENCE, "Settings")] == list(settings())
+    assert [row[:4] for row in table(REFERENCE, "Settings")] == list(settings())
     assert [row for row in table(REFERENCE, "Settings") if not row[-1]] == []
 
 
@@ -170,7 +172,12 @@ def test_times() -> None:
         constants.GATE_CLOSED_MAX_SECONDS,
         constants.COPIES_FRESH_SECONDS,
         constants.COPIES_RETRY_SECONDS,
-        constants.DISCONNECTED_RETENTION_SECONDS,
+        constants.RETENTION_SECONDS,
+        constants.REORDER_SECONDS,
+        job_fit.ROUND_SECONDS,
+        workload_states.REQUEUE_SECONDS,
+        constants.SCORE_HOLD_SECONDS,
+        constants.SCORE_INTERVAL_SECONDS,
         constants.STUCK_READY_SECONDS,
         constants.EDIT_WINDOW_SECONDS,
         constants.UNUSABLE_SECONDS,

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes_validate import utils
 
+from placement_ac.config.layout import BY_PATH, PATHS, as_file
 from placement_ac.core.api.durations import parse_seconds
 from tests.support import chart
 from tests.support.chart import CHART, GIVEN, HOOK, comparable, files, helm, merged, template
@@ -129,11 +130,10 @@ EVERYTHING: Object = {
         "egressPorts": [9443],
     },
     "config": {
-        "metrics-bind-address": ":9080",
-        "drain-deadline": "2h",
-        "log-level": "debug",
-        "leader-elect-resource-name": "lease",
-        "leader-elect-resource-namespace": "leases",
+        "metrics": {"bindAddress": ":9080"},
+        "removal": {"drainDeadline": "2h"},
+        "logging": {"level": "debug"},
+        "leaderElection": {"resourceName": "lease", "resourceNamespace": "leases"},
     },
     "extraArgs": ["--log-level=debug"],
     "extraEnv": [{"name": "TZ", "value": "UTC"}],
@@ -407,24 +407,37 @@ def test_a_value_that_is_missing_is_named(values: Object, message: str) -> None:
         ({"image": {"digest": "sha256:0"}}, "at '/image/digest'"),
         ({"credentials": {"form": "secret"}}, "at '/credentials/form': value must be one of"),
         ({"placements": {"namespaces": ["a", "a"]}}, "at '/placements/namespaces'"),
-        ({"config": {"settel": "1m"}}, "at '/config': additional properties 'settel' not allowed"),
         (
-            {"config": {"drain-deadline": "two hours"}},
-            "at '/config/drain-deadline': 'two hours' does not match",
+            {"config": {"removal": {"settel": "1m"}}},
+            "at '/config/removal': additional properties 'settel' not allowed",
         ),
-        ({"config": {"settle": -1}}, "at '/config/settle': minimum"),
-        ({"config": {"quota-reserve": "100%"}}, "at '/config/quota-reserve': '100%' does not match pattern"),
-        ({"config": {"kueue-version": "latest"}}, "at '/config/kueue-version'"),
-        ({"config": {"job-taints": ["a b"]}}, "at '/config/job-taints/0'"),
-        ({"config": {"cost-labels": "a, b c"}}, "at '/config/cost-labels'"),
-        ({"config": {"leader-elect-resource-name": "My_Lease"}}, "at '/config/leader-elect-resource-name'"),
+        (
+            {"config": {"removal": {"drainDeadline": "two hours"}}},
+            "at '/config/removal/drainDeadline': 'two hours' does not match",
+        ),
+        ({"config": {"removal": {"settle": -1}}}, "at '/config/removal/settle': minimum"),
+        (
+            {"config": {"workerSetup": {"quotaReserve": "100%"}}},
+            "at '/config/workerSetup/quotaReserve': '100%' does not match pattern",
+        ),
+        ({"config": {"kueue": {"version": "latest"}}}, "at '/config/kueue/version'"),
+        ({"config": {"dispatch": {"jobTaints": ["a b"]}}}, "at '/config/dispatch/jobTaints/0'"),
+        ({"config": {"dispatch": {"costLabels": "a, b c"}}}, "at '/config/dispatch/costLabels'"),
+        (
+            {"config": {"leaderElection": {"resourceName": "My_Lease"}}},
+            "at '/config/leaderElection/resourceName'",
+        ),
         ({"resources": {"limits": {"memory": "384 MB"}}}, "at '/resources/limits/memory': '384 MB' does not"),
         ({"workerSetup": {"template": "My Queues"}}, "at '/workerSetup/template'"),
         ({"imagePullSecrets": ["pull"]}, "at '/imagePullSecrets/0': got string, want object"),
         ({"commonLabels": {"team": "a/b"}}, "at '/commonLabels/team'"),
-        ({"config": {"removal-policy": "Later"}}, "at '/config/removal-policy': value must be one of"),
-        ({"config": {"metrics-bind-address": ""}}, "at '/config/metrics-bind-address'"),
-        ({"config": {"metrics-bind-address": None}}, "at '/config': missing property 'metrics-bind-address'"),
+        (
+            {"config": {"removal": {"policy": "Later"}}},
+            "at '/config/removal/policy': value must be one of",
+        ),
+        ({"config": {"metrics": {"bindAddress": ""}}}, "at '/config/metrics/bindAddress'"),
+        ({"config": {"metrics": None}}, "at '/config': missing property 'metrics'"),
+        ({"config": {"settle": "1m"}}, "at '/config': additional properties 'settle' not allowed"),
         ({"podDisruptionBudget": {"maxUnavailable": "one"}}, "at '/podDisruptionBudget/maxUnavailable'"),
         ({"networkPolicy": {"apiServerPorts": [0]}}, "at '/networkPolicy/apiServerPorts/0'"),
         ({"networkPolicy": {"apiServerPorts": []}}, "at '/networkPolicy/apiServerPorts': minItems"),
@@ -444,9 +457,8 @@ def test_as_a_part_of_another_chart_it_may_get_global_values() -> None:
 
 @pytest.mark.parametrize(("setting", "value"), generated.OWN_VALUE.items())
 def test_a_setting_with_a_value_of_its_own_says_which(setting: str, value: str) -> None:
-    name = setting.replace("_", "-")
-    with pytest.raises(helm.HelmRenderError, match=f"set {value} instead of config.{name}: "):
-        files({"config": {name: True}})
+    with pytest.raises(helm.HelmRenderError, match=f"set {value} instead of config.{PATHS[setting]}: "):
+        files({"config": as_file({setting: True})})
     assert value in generated.described(VALUES)
 
 
@@ -454,7 +466,8 @@ def test_a_setting_with_a_value_of_its_own_says_which(setting: str, value: str) 
     "text", ["90s", "1m30s", "1h1m1s", "500ms", "1.5h", "0s", "90", "1.5", "1m 30s", "1d", "h", "", "s1"]
 )
 def test_the_chart_takes_the_durations_of_the_settings(text: str) -> None:
-    accepted = re.search(SCHEMA["properties"]["config"]["properties"]["settle"]["pattern"], text)
+    removal = SCHEMA["properties"]["config"]["properties"]["removal"]
+    accepted = re.search(removal["properties"]["settle"]["pattern"], text)
     assert (accepted is not None) == (parse_seconds(text) is not None)
 
 
@@ -490,16 +503,16 @@ def test_every_value_is_described_and_in_the_schema() -> None:
 
     assert properties(SCHEMA) == ["global", *described]
     assert "$schema" in SCHEMA
-    assert all("description" in one for one in SCHEMA["properties"]["config"]["properties"].values())
 
 
 def test_every_setting_is_a_value() -> None:
     """In `config`, or with a value of its own, but for those that a Pod cannot use."""
-    under_config = {
-        name.replace("-", "_")
-        for name, one in SCHEMA["properties"]["config"]["properties"].items()
-        if "type" in one
-    }
+    under_config = set()
+    for path, name in BY_PATH.items():
+        found = SCHEMA
+        for key in ("config", *path.split(".")):
+            found = found["properties"].get(key, {"properties": {}})
+        under_config |= {name} if "description" in found and "type" in found else set()
     own = {
         name.removeprefix("PLACEMENT_AC_").lower()
         for name in environment_of(template(EVERYTHING))

@@ -5,13 +5,15 @@ A virtual environment of its own has what the Dockerfile installs: the locked pa
 """
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import HOOK, template
-from tests.support.driver import CORE, NS, Controllers, Driver
+from tests.support.driver import CORE, NS, Controllers, Driver, Object, eventually
+from tests.support.hub_client import CRDS
 from tests.support.installation import NAME, NAMESPACE, ROOT, write_mounts
 from tests.support.rights import RBAC
 from tests.support.venvs import build_wheel, install, new_environment
@@ -23,11 +25,7 @@ PLURALS = {
     "Role": f"{RBAC}/namespaces/{{}}/roles",
     "RoleBinding": f"{RBAC}/namespaces/{{}}/rolebindings",
 }
-SHORT = {
-    "leader-elect-lease-duration": "2s",
-    "leader-elect-renew-deadline": "1500ms",
-    "leader-elect-retry-period": "200ms",
-}
+SHORT = {"leaderElection": {"leaseDuration": "2s"}}
 """A controller is waited for as long as two durations of the Lease."""
 
 
@@ -44,7 +42,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Release:
     """The objects of the chart on a hub; its Pods' commands run here, with the rights of its account."""
 
-    def __init__(self, admin: Driver, image: Path, folder: Path, **config: str) -> None:
+    def __init__(self, admin: Driver, image: Path, folder: Path, **config: Object) -> None:
         self._image, self._folder = image, folder
         self.objects = template({"config": config})
         admin.namespace(NAMESPACE)
@@ -103,11 +101,37 @@ def no_right(admin: Driver) -> None:
     admin.ask("PUT", path, role)
 
 
-def test_it_names_what_is_missing(admin: Driver, image: Path, tmp_path: Path) -> None:
-    """Each kind of failure has its row in tests/placement_ac/cli/test_check.py."""
+def no_crd(admin: Driver) -> None:
+    admin.ask("DELETE", f"{CRDS}/multikueueconfigs.kueue.x-k8s.io")
+    eventually(lambda: not admin.try_("GET", admin.kueue("multikueueconfigs")).ok)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "message"),
+    [
+        pytest.param(
+            no_right,
+            f"rights on secrets in namespace {NS}: grant the account watch (docs/install.md, Permissions)",
+            id="right",
+        ),
+        pytest.param(
+            no_crd,
+            "kind multikueueconfigs.kueue.x-k8s.io: install Kueue: "
+            "the hub serves it in no version of v1beta2, v1beta1",
+            id="CRD",
+        ),
+        pytest.param(
+            lambda _: None,
+            f"controller: start it, or see why it does not run: none holds Lease {NS}/{NAME}",
+            id="controller",
+        ),
+    ],
+)
+def test_it_names_what_is_missing(
+    admin: Driver, image: Path, tmp_path: Path, lacks: Callable[[Driver], None], message: str
+) -> None:
     release = Release(admin, image, tmp_path, **SHORT)
-    no_right(admin)
+    lacks(admin)
     done = release.check()
     failed = [line for line in done.stdout.splitlines() if not line.startswith("OK    ")]
-    right = f"rights on secrets in namespace {NS}: grant the account watch (docs/install.md, Permissions)"
-    assert (done.returncode, done.stderr, failed) == (1, "", [f"FAIL  {right}"])
+    assert (done.returncode, done.stderr, failed) == (1, "", [f"FAIL  {message}"])

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from click.testing import Result
 
+from placement_ac.config.load import load
 from placement_lab.hub import Hub
 from tests.support import chart, commands
 from tests.support.accounts import account_kubeconfig
@@ -113,10 +114,13 @@ def test_install_upgrade_and_uninstall(admin: Driver, release: Helm, tmp_path: P
         controllers.start(**settings(release, tmp_path / "1"))
         soon(lambda: (admin.reason("p"), admin.listed("p")), ("Active", ["p-a", "p-b"]))
 
-    values = chart.mode_values("production") | {"replicaCount": 1, "config": {"drain-deadline": "2h"}}
+    values = chart.mode_values("production") | {
+        "replicaCount": 1,
+        "config": {"removal": {"drainDeadline": "2h"}},
+    }
     assert release.upgrade(values)["revision"] == 2
     assert_installed(admin, release, values)
-    assert settings(release, tmp_path / "2")["drain_deadline"] == "2h"
+    assert settings(release, tmp_path / "2")["drain_deadline"] == 7200.0
     assert release.config.get_values(NAME) == merged(GIVEN, values)
 
     generated = {
@@ -143,11 +147,8 @@ def settings(release: Helm, folder: Path) -> Object:
     """The settings of the release's Pods, without addresses and with short waits."""
     objects = release.objects()
     flags = flags_of(objects, folder)
-    text = (folder / flags["config"].lstrip("/")).read_text()
-    found = {name.replace("-", "_"): value for name, value in yaml.safe_load(text).items()}
-    found |= {
-        name.removeprefix("PLACEMENT_AC_").lower(): value for name, value in environment_of(objects).items()
-    }
+    file = folder / flags["config"].lstrip("/")
+    found = load({"config": str(file)}, environment_of(objects)).settings.model_dump(exclude_unset=True)
     here = {"metrics_bind_address": "", "health_probe_bind_address": "", "leader_elect": True}
     return found | here
 
@@ -176,7 +177,7 @@ def test_only_changed_settings_restart_the_pods(admin: Driver, release: Helm) ->
     first = pods()
     release.upgrade({"replicaCount": 3, "metrics": {"dashboard": {"enabled": True}}})
     assert pods() == first
-    release.upgrade({"config": {"settle": "1m"}}, reuse_values=True)
+    release.upgrade({"config": {"removal": {"settle": "1m"}}}, reuse_values=True)
     assert pods() != first
     assert release.config.get_values(NAME)["replicaCount"] == 3
 

@@ -35,13 +35,7 @@ STORY = ("samples/placement-demo2-1.yaml", "samples/multikueue-setup-demo2.yaml"
 P = "placement-demo2"
 """Story 2's Placement, its check and its MultiKueueConfig."""
 WORKLOADS = f"{KUEUE}/v1beta2/namespaces/default/workloads"
-AT_ONCE = {
-    "cluster_retention": 0.0,
-    "mass_loss_grace": 0.0,
-    "settle": 0.0,
-    "reorder_interval": 0.0,
-    "leader_elect_retry_period": 0.2,
-}
+AT_ONCE = {"mass_loss_grace": 0.0, "settle": 0.0}
 HERE = {"metrics_bind_address": "", "health_probe_bind_address": ""}
 """An address on which no other server listens."""
 EVERYBODY = (

@@ -224,7 +224,7 @@ def config_map(text: str) -> Raw:
         pytest.param(
             [
                 deployment(args=["--config=/etc/placement-ac/config.yaml"]),
-                config_map("placement-namespace: [f, g]\nkubeconfig: /of/the/pod"),
+                config_map("placements: {namespaces: [f, g]}\nkubeconfig: /of/the/pod"),
             ],
             {},
             ("f", "g"),
@@ -296,7 +296,7 @@ def test_the_settings_file_is_in_the_config_map_that_is_mounted() -> None:
     there["spec"]["template"]["spec"]["volumes"] = [
         {"name": "config", "configMap": {"name": "hub-placement-ac"}}
     ]
-    file = config_map("placement-namespace: here")
+    file = config_map("placements: {namespaces: here}")
     file["metadata"]["name"] = "hub-placement-ac"
     assert find_settings(dump_of([there, file]), {}).loaded.settings.placement_namespace == ("here",)
 
@@ -311,7 +311,7 @@ def test_unreadable_settings_are_reported_and_the_defaults_used() -> None:
 
 def test_a_settings_file_that_is_given_counts_alone(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    file.write_text("placement-namespace: here")
+    file.write_text("placements: {namespaces: here}")
     found = find_settings(dump_of([deployment(args=["--placement-namespace=x"])]), {"config": file})
     assert (found.loaded.settings.placement_namespace, found.deployment) == (("here",), "")
     with pytest.raises(BadSettings, match="placement-namespace: '-' is not possible"):

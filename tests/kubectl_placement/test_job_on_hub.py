@@ -26,7 +26,7 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 @pytest.fixture
 def run(there: Stage, tmp_path: Path) -> Run:
     settings = tmp_path / "settings.yaml"
-    settings.write_text("dispatcher: true\nstep-size: 1\n")
+    settings.write_text("dispatch: {enabled: true, stepSize: 1}\n")
     hub = f"--kubeconfig={there.controllers.kubeconfig}"
     return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 

@@ -75,6 +75,6 @@ def test_a_leader_that_names_no_settings_is_not_taken_for_one_with_the_defaults(
     assert (done.exit_code, done.stdout) == (1, "")
     assert "name the controller's settings with --settings FILE" in done.stderr
     assert "pod_1 holds Lease kueue-system/placement-ac, which does not name them" in done.stderr
-    (tmp_path / "settings.yaml").write_text("cluster-names: '{cluster}'\ndispatcher: true\n")
+    (tmp_path / "settings.yaml").write_text("clusterNames: '{cluster}'\ndispatch: {enabled: true}\n")
     given = ["--settings", str(tmp_path / "settings.yaml")]
     assert run(*command, *given).exit_code == 0

@@ -155,12 +155,10 @@ def test_without_jobs_a_cluster_leaves_at_once() -> None:
 
 
 def test_a_cluster_that_stands_by_leaves_the_list_later() -> None:
-    """With the dispatcher; without retention its object is deleted at once after that."""
-    settings = Settings.model_validate({"dispatcher": True, "cluster_retention": "0", "unlist_after": "2h"})
+    settings = Settings.model_validate({"dispatcher": True, "unlist_after": "2h"})
     plan = the_plan(what_if(replace(story_2(), settings=settings), sample(STORY_3)))
     assert [write for write in writes(plan) if "120 min" in write] == [
         f"apply MultiKueueConfig {DEMO2} 120 min after its last job has ended",
-        f"delete MultiKueueCluster {DEMO2}-cluster2 120 min after its last job has ended",
         f"setCondition AdmissionCheck {DEMO2} 120 min after its last job has ended",
     ]
 

@@ -42,7 +42,7 @@ def there(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 @pytest.fixture
 def run(there: Stage, tmp_path: Path) -> Run:
     settings = tmp_path / "settings.yaml"
-    settings.write_text("dispatcher: true\nstep-size: 1\ndispatch-profile: headroom\n")
+    settings.write_text("dispatch: {enabled: true, stepSize: 1, profile: headroom}\n")
     hub = f"--kubeconfig={there.controllers.kubeconfig}"
     return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 
@@ -215,7 +215,7 @@ def run_without_secrets(there: Stage, tmp_path: Path) -> Run:
     """Runs commands as a user who may read all but Secrets."""
     account = reader(there.admin.hub, tmp_path, *listing(*READ_GROUPS, "apps"))
     settings = tmp_path / "settings.yaml"
-    settings.write_text("dispatcher: true\n")
+    settings.write_text("dispatch: {enabled: true}\n")
     return run_with(f"--kubeconfig={account}", f"--config={settings}")
 
 

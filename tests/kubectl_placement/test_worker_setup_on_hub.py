@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.config.layout import as_file
 from tests.support import commands
 from tests.support.bare_workers import GPU, BareStage, bare_stage
 from tests.support.driver import Controllers, Driver
@@ -22,8 +23,7 @@ def bare(admin: Driver, controllers: Controllers) -> Iterator[BareStage]:
 def settings_file(controllers: Controllers, **settings: str) -> str:
     """Write the controller's settings, which no Lease names here; return the path."""
     path = controllers.kubeconfig.with_name("settings.yaml")
-    lines = {"worker-setup": "manifestwork"} | settings
-    path.write_text("".join(f"{name}: {value}\n" for name, value in lines.items()))
+    path.write_text(json.dumps(as_file({"worker_setup": "manifestwork"} | settings)))
     return str(path)
 
 
@@ -128,7 +128,7 @@ def test_plan_reads_the_template_on_the_hub(admin: Driver, controllers: Controll
         controllers.start(worker_setup="manifestwork", worker_setup_template="queues")
         bare.stage.until_listed("c1")
         changed = template(TEMPLATE.format("{allocatable.nvidia.com/gpu * 0.5}"))
-        settings = {"worker-setup-template": "queues"}
+        settings = {"worker_setup_template": "queues"}
         found = run(controllers, "plan", "-f", manifest_file(controllers, changed), **settings)
         [change] = found["setups"]
         [queue] = change["objects"]

@@ -12,6 +12,7 @@ from placement_ac.core.api.constants import FIELD_MANAGER, LEASE
 from placement_ac.core.api.fields import get_int, get_str, get_time
 from placement_ac.kube.login import Login
 from tests.real.clusters import QUEUES, Cluster, Fleet
+from tests.support import quick
 
 SECONDS = 240.0
 """For a step: an image may have to be pulled, and Kueue tries again after up to 40 s."""
@@ -46,13 +47,13 @@ def _controller(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
         return
     # The stable list would keep clusters that stand by: these tests look at the list.
-    options = ["--report-scores", "true", "--score-hold", "5s", "--score-interval", "5s"]
+    options = ["--report-scores", "true"]
     if fleet.dispatcher:
         options += ["--dispatcher", "true", "--unlist-after", "0", "--avoid-after-failure", "10m"]
     command = [
         sys.executable,
         "-m",
-        "placement_ac",
+        quick.__name__,
         "run",
         "--kubeconfig",
         str(fleet.hub.kubeconfig),

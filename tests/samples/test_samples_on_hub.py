@@ -21,6 +21,7 @@ from placement_ac.kube.login import Login
 from placement_ac.workers.identity import IdentityReader
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub
+from placement_lab.short_waits import short_waits
 from placement_lab.standins import manifests
 from placement_lab.standins.kueue import MultiKueue
 from placement_lab.standins.ocm import Scheduler
@@ -168,18 +169,11 @@ def there(a_hub: HubMaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             return MultiKueue(login, cluster_profiles=True, access_providers=providers())
 
         opened.enter_context(StandIns(stage.homes[hub], [Scheduler, multikueue]))
-        settings = {
-            "cluster_retention": 0.0,
-            "settle": 0,
-            "reorder_margin": 0,
-            "leader_elect_retry_period": 0.2,
-        }
         patched = opened.enter_context(pytest.MonkeyPatch.context())
         patched.setattr(IdentityReader, "read", plays_another_one)
-        controller = ControllerThread(
-            Settings(kubeconfig=stage.homes[hub], **settings, **settings_of(*PATCHES))
-        )
-        opened.enter_context(controller)
+        opened.enter_context(short_waits())
+        settings = Settings(kubeconfig=stage.homes[hub], settle=0, **settings_of(*PATCHES))
+        opened.enter_context(ControllerThread(settings))
         yield stage
 
 

@@ -15,6 +15,7 @@ import requests
 from placement_ac.config.settings import Settings
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub
+from placement_lab.short_waits import short_waits
 from tests.support.builders import kubeconfig
 from tests.support.envtest import session_to
 
@@ -289,6 +290,7 @@ class Controllers:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._stack.enter_context(short_waits())
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -300,12 +302,9 @@ class Controllers:
         `waiting_grace` may be shorter than an admin may set it.
         """
         at_once: dict[str, Any] = {
-            "cluster_retention": 0,
             "settle": 0,
             "unlist_after": 0,
             "mass_loss_grace": 0,
-            "reorder_margin": 0,
-            "reorder_interval": 0,
             "leader_elect": False,
         }
         short = {name: settings.pop(name) for name in ("waiting_grace",) if name in settings}

@@ -11,16 +11,13 @@ from typing import IO, Final, Self
 
 from placement_lab.hub import Hub
 from placement_lab.hub.faults import RecordedRequest
+from tests.support import quick
 from tests.support.accounts import kubeconfig_of
 from tests.support.driver import Driver
 
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases"
 LEASE: Final = f"{LEASES}/placement-ac"
-QUICK: Final = {
-    "leader_elect_lease_duration": "3s",
-    "leader_elect_renew_deadline": "2s",
-    "leader_elect_retry_period": "300ms",
-}
+QUICK: Final = {"leader_elect_lease_duration": "3s"}
 LISTED: Final = {
     "admissionchecks",
     "addonplacementscores",
@@ -34,7 +31,7 @@ LISTED: Final = {
     "workloads",
 }
 """The kinds that the cache needs."""
-AT_ONCE: Final = {"cluster_retention": "0", "mass_loss_grace": "0", "reorder_margin": "0", "settle": "0"}
+AT_ONCE: Final = {"mass_loss_grace": "0", "settle": "0"}
 
 
 def occupy(admin: Driver) -> None:
@@ -54,7 +51,7 @@ class Replica:
         *,
         log: IO[bytes] | None = None,
         environment: Mapping[str, str] | None = None,
-        program: str = "placement_ac",
+        program: str = quick.__name__,
         **settings: str,
     ) -> None:
         options = [f"--{key.replace('_', '-')}={value}" for key, value in (AT_ONCE | settings).items()]

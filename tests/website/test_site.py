@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import promql_parser
 import pytest
 import yaml
 
 from placement_ac.cli.main import COMMANDS
+from placement_ac.config.layout import as_file
 from placement_ac.config.load import PREFIX
 from placement_ac.config.settings import Settings, default_of
 from placement_ac.core.api.constants import EVENTS, REASONS
@@ -131,7 +133,6 @@ def test_the_example_of_a_reason_has_that_reason(reason: str) -> None:
 def test_the_example_of_a_setting_is_possible_and_not_the_default(name: str) -> None:
     value = generated.SETTINGS_IN_USE[name]
     others = {
-        "leader_elect_renew_deadline": {"leader_elect_lease_duration": "30s"},
         "unlist_after": {"dispatcher": True},
         "avoid_after_failure": {"dispatcher": True},
     }
@@ -148,15 +149,19 @@ def test_a_setting_in_full() -> None:
         "| **Default** | `24h` |",
         "| **Values** | a duration, like `90s` or `1h30m`; at least 600 seconds |",
         f"| **Meaning** | {meaning} |",
-        "| **In the settings file** | `credentials-validity: 12h` |",
+        "| **In the settings file** | `credentials: {validity: 12h}` |",
     ]
 
 
 def test_the_lines_for_the_settings_file_are_yaml() -> None:
     lines = re.findall(r"In the settings file\*\* \| `(.+)` \|", generated.settings())
-    assert [next(iter(yaml.safe_load(line))) for line in lines] == [
-        name for name in DASHED if name != "config"
-    ]
+    wanted = [as_file({name: None}) for name in Settings.model_fields if name != "config"]
+    assert [_keys(yaml.safe_load(line)) for line in lines] == [_keys(each) for each in wanted]
+
+
+def _keys(content: Any) -> list[str]:
+    """Return the one key of a settings file, after that of its section."""
+    return [key for at in (content, *content.values()) if isinstance(at, dict) for key in at]
 
 
 @pytest.mark.parametrize("measure", DEFINITIONS, ids=lambda measure: measure.name)

@@ -58,9 +58,9 @@ labels:
 {{- end }}
 {{- end }}
 
-{{/* The port of an address in the settings (a list: root, setting). */}}
+{{/* The port of an address in the settings (a list: root, section, key). */}}
 {{- define "placement-ac.port" -}}
-{{ get (index . 0).Values.config (index . 1) | splitList ":" | last }}
+{{ get (get (index . 0).Values.config (index . 1)) (index . 2) | splitList ":" | last }}
 {{- end }}
 
 {{/* The namespaces of Placements, comma-separated. */}}
@@ -70,18 +70,18 @@ labels:
 
 {{/* Settings that are not allowed in the settings file: each has a value of its own, which it is named by here. */}}
 {{- define "placement-ac.ownValues" -}}
-placement-namespace: placements.namespaces
-kueue-namespace: kueue.namespace
-cluster-names: clusterNames
-dispatcher: dispatcher.enabled
-access-providers: clusterProfiles.accessProviders
-credentials-provision: credentials.provision
-credentials-account: credentials.account
-credentials-form: credentials.form
-credentials-probe: probing.enabled
-worker-setup: workerSetup.enabled
-worker-setup-template: workerSetup.template
-report-scores: scores.enabled
+placements.namespaces: placements.namespaces
+kueue.namespace: kueue.namespace
+clusterNames: clusterNames
+dispatch.enabled: dispatcher.enabled
+credentials.accessProviders: clusterProfiles.accessProviders
+credentials.provision: credentials.provision
+credentials.account: credentials.account
+credentials.form: credentials.form
+credentials.probe: probing.enabled
+workerSetup.method: workerSetup.enabled
+workerSetup.template: workerSetup.template
+scores.enabled: scores.enabled
 {{- end }}
 
 {{/* The settings that have a value of their own: environment variables take precedence over the settings file. */}}

@@ -38,7 +38,7 @@
 {{- end }}
 {{- define "placement-ac.rules.lease" -}}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}
-- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}], verbs: [get, watch, update]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ dig "leaderElection" "resourceName" "" .Values.config | default "placement-ac" | quote }}], verbs: [get, watch, update]}
 {{- end }}
 {{- define "placement-ac.rules.placements-placements" -}}
 - {apiGroups: [cluster.open-cluster-management.io], resources: [placements, placementdecisions], verbs: [list, watch]}
@@ -61,7 +61,7 @@
 - {apiGroups: [''], resources: [configmaps], resourceNames: [kueue-manager-config], verbs: [get, list, watch]}
 {{- end }}
 {{- define "placement-ac.rules.lease-viewer" -}}
-- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ get .Values.config "leader-elect-resource-name" | default "placement-ac" | quote }}], verbs: [get, list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{{ dig "leaderElection" "resourceName" "" .Values.config | default "placement-ac" | quote }}], verbs: [get, list, watch]}
 - {apiGroups: [''], resources: [configmaps], resourceNames: [placement-ac-capacity, placement-ac-capacity-queues], verbs: [get, list, watch]}
 {{- end }}
 {{- define "placement-ac.rules.default-viewer" -}}

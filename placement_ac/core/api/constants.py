@@ -244,6 +244,14 @@ SETTLE_SECONDS: Final = 2.0
 REGROUP_SECONDS: Final = 0.25
 """How long a removal waits where there are several decisions, though they agree (OCM: about 0.1 s)."""
 
+REORDER_MARGIN: Final = 10
+"""How much better a score must be, in points, for a new order alone (OCM: scores are of -100 to 100)."""
+REORDER_SECONDS: Final = 60.0
+"""The shortest time between two writes of the order alone: Kueue then reconciles all Workloads of a check."""
+SCORE_HOLD_SECONDS: Final = 60.0
+"""How long a score must differ before it is reported: OCM would decide again at each start of a job."""
+SCORE_INTERVAL_SECONDS: Final = 60.0
+"""The shortest time between two reports of a cluster's scores: OCM decides again after each."""
 WRITES_PER_SECOND: Final = 50
 """How often objects that were written just now may be written again, after a burst of 200."""
 WAITING_GRACE_MIN_SECONDS: Final = 15.0
@@ -262,8 +270,8 @@ COPIES_FRESH_SECONDS: Final = 10.0
 """How old a cluster's report of its copies may be when the gate closes."""
 COPIES_RETRY_SECONDS: Final = 15.0
 """How often a cluster is asked that could not be asked."""
-DISCONNECTED_RETENTION_SECONDS: Final = 3600.0
-"""How long a MultiKueueCluster is kept that Kueue is not connected to: Kueue cleans up on reconnecting."""
+RETENTION_SECONDS: Final = 3600.0
+"""How long a MultiKueueCluster is kept after it was unlisted: Kueue cleans up there, once it is connected."""
 STUCK_READY_SECONDS: Final = 60.0
 """A Workload that was sent back, and then is Ready for this long without a cluster, is sent back again."""
 EDIT_WINDOW_SECONDS: Final = 60.0

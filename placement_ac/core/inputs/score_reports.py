@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from placement_ac.core.api.constants import SCORE_HOLD_SECONDS, SCORE_INTERVAL_SECONDS
 from placement_ac.core.api.objects import Scores, Workload
 from placement_ac.core.inputs.queue_facts import Queue, WorkerFacts
 from placement_ac.core.inputs.state import HubFacts
@@ -29,9 +30,9 @@ class ScorePolicy:
     enabled: bool = False
     step: int = 10
     """The smallest change that is written."""
-    hold: float = 60.0
+    hold: float = SCORE_HOLD_SECONDS
     """How long it must last."""
-    interval: float = 60.0
+    interval: float = SCORE_INTERVAL_SECONDS
     """The shortest time between two writes for a cluster."""
     gpus: tuple[str, ...] = ()
     """The resources that are GPUs."""

@@ -14,6 +14,9 @@ from placement_ac.core.api.constants import (
     CLUSTERS_MAX,
     DRAIN,
     PER_PLACEMENT,
+    REORDER_MARGIN,
+    REORDER_SECONDS,
+    RETENTION_SECONDS,
     SHARED,
     SPARE_CLUSTERS,
     RemovalPolicy,
@@ -118,20 +121,17 @@ class PlacementPolicy:
     waiting_grace: float = 60.0
     settle: float = 0.0
     """For how long the selection must be the same before clusters are removed, if it was not before."""
-    retention: float = 3600.0
+    retention: float = RETENTION_SECONDS
     loss_share: float = 0.5
     loss_grace: float = 300.0
-    reorder_margin: int = 10
-    reorder_interval: float = 60.0
+    reorder_margin: int = REORDER_MARGIN
+    reorder_interval: float = REORDER_SECONDS
     retry_waiting_after: float | None = None
     """How long a job with quota waits for a usable cluster before it is sent back; None: for ever."""
-    requeue_after: int = 60
-    """How long Kueue waits before it tries such a job again."""
     dispatcher: bool = False
     unlist_after: float = 0.0
     """How long a cluster that is no longer selected stands by; 0 without the dispatcher."""
     step_size: int = 3
-    round_timeout: float = 300.0
     dispatch_profile: str = "ranked"
     """The profile by which clusters are scored, for checks without one of their own."""
     node_labels: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from types import MappingProxyType
+from typing import Final
 
 from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.core.api.objects import Check, ClusterTaint, Workload
@@ -27,6 +28,9 @@ from placement_ac.core.plan.fact_questions import (
 )
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn, weight
+
+ROUND_SECONDS: Final = 300.0
+"""How long a round of nominations lasts (Kueue: five minutes, in its dispatcher Incremental, too)."""
 
 
 class JobFit:
@@ -151,10 +155,10 @@ def nominated_at(snapshot: Snapshot, workload: Workload) -> datetime:
 def round_left(snapshot: Snapshot, workload: Workload) -> float:
     """Return the seconds until the next round; a restart of the controller does not begin it anew."""
     if not workload.nominated:
-        return snapshot.policy.round_timeout
+        return ROUND_SECONDS
     since = workload.nominated_since
     on_hub = (snapshot.now - since).total_seconds() if since else 0.0
-    return snapshot.policy.round_timeout - max(snapshot.age(round_since(workload)), on_hub)
+    return ROUND_SECONDS - max(snapshot.age(round_since(workload)), on_hub)
 
 
 def _is_judged(snapshot: Snapshot, workload: Workload) -> bool:
@@ -245,7 +249,7 @@ def try_since(cluster: str, workload: Workload) -> Since:
 def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
     """Return the seconds until another job may try the cluster, unless this one is placed there."""
     nominated = (snapshot.now - nominated_at(snapshot, workload)).total_seconds()  # a restart knows it, too
-    return snapshot.policy.round_timeout - max(snapshot.age(try_since(cluster, workload)), nominated)
+    return ROUND_SECONDS - max(snapshot.age(try_since(cluster, workload)), nominated)
 
 
 def _facts(

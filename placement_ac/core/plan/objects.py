@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from placement_ac.core.api.constants import DISCONNECTED_RETENTION_SECONDS
 from placement_ac.core.draining.state import DrainStep
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot, WantedCluster, WantedConfig, is_shared
 from placement_ac.core.kubeconfig.source import CredentialSource
@@ -139,12 +138,6 @@ def retained_clusters(snapshot: Snapshot, objects: TargetObjects) -> RetainedClu
     wanted.update(objects.config.clusters if objects.config else ())
     unneeded = [obj.meta.name for obj in removable_clusters(snapshot) if obj.meta.name not in wanted]
     lasting = [Since(SinceKind.RETAINED, name) for name in unneeded]
-    left = {since: _retention(snapshot, since.subject) - snapshot.age(since) for since in lasting}
+    left = {since: snapshot.policy.retention - snapshot.age(since) for since in lasting}
     retained = {since: seconds for since, seconds in left.items() if seconds > 0}
     return RetainedClusters(frozenset(retained), soonest(retained.values()))
-
-
-def _retention(snapshot: Snapshot, name: str) -> float:
-    """Return the seconds for which a MultiKueueCluster is kept: longer while Kueue is not connected to it."""
-    retention, disconnected = snapshot.policy.retention, snapshot.objects.clusters[name].active is False
-    return max(retention, DISCONNECTED_RETENTION_SECONDS) if retention and disconnected else retention

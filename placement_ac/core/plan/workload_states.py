@@ -25,6 +25,8 @@ from placement_ac.core.inputs.state import CheckStateUpdate, Since, SinceKind, S
 from placement_ac.core.plan.job_fit import JobFit
 from placement_ac.core.selection.selection import soonest
 
+REQUEUE_SECONDS: Final = 60
+"""How long Kueue waits before a job gets quota again that waited too long (its `backoffBaseSeconds`: 60)."""
 MESSAGE_MAX: Final = 1024
 """Characters of a message in a Workload: there may be thousands of them."""
 
@@ -226,4 +228,4 @@ def _give_quota_back(
     after = snapshot.policy.retry_waiting_after
     if after is None or snapshot.age(_no_cluster_since(workload)) < after:
         return None
-    return CheckStateUpdate(workload, entry.check, RETRY, reason, snapshot.policy.requeue_after)
+    return CheckStateUpdate(workload, entry.check, RETRY, reason, REQUEUE_SECONDS)

@@ -167,7 +167,7 @@ def test_a_cluster_that_does_not_exist(admin: Driver, kubeconfig: str, tmp_path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     path = tmp_path / "settings.yaml"
-    path.write_text("dispatcher: true\n")
+    path.write_text("dispatch: {enabled: true}\n")
     return path
 
 

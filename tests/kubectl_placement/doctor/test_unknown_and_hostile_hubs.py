@@ -132,7 +132,7 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
     objects = stored()
     broken.how(objects)
     dump, given = write_list(tmp_path / "dump.json", objects.values()), tmp_path / "settings.yaml"
-    given.write_text("dispatcher: true")
+    given.write_text("dispatch: {enabled: true}")
     words = ["doctor", "-o", "json", "--from-dump", str(dump)]
     all_ok = {"ok": len(RULES)}
     for more, output in (((), {"ok": len(RULES) - 1, "fail": 1}), (("--config", str(given)), all_ok)):

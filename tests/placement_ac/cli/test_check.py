@@ -13,11 +13,7 @@ from tests.support import commands
 from tests.support.driver import NS, Controllers, Driver, eventually
 from tests.support.hub_client import CRDS
 
-SHORT = {
-    "leader_elect_lease_duration": 1.0,
-    "leader_elect_renew_deadline": 0.75,
-    "leader_elect_retry_period": 0.1,
-}
+SHORT = {"leader_elect_lease_duration": 1.0}
 LEASES = LEASE.at("v1").path(NS)
 NONE_HOLDS = f"none holds Lease {NS}/placement-ac"
 V1 = "client.authentication.k8s.io/v1"
@@ -132,7 +128,7 @@ def test_a_wrong_policy_of_an_access_provider(tmp_path: Path, command: str) -> N
 
 def test_an_unknown_setting(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("log-format: json\nsettel: 1m\n")
+    path.write_text("logging: {format: json}\nremoval: {settel: 1m}\n")
     done = commands.run("check", "--config", str(path), "--without-controller")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"{path}:2: settel: there is no such setting; did you mean settle?" in done.stderr
+    assert f"{path}:2: removal.settel: there is no such setting; did you mean removal.settle?" in done.stderr

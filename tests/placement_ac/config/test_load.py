@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from placement_ac.cli.run import shown
+from placement_ac.config.layout import LAYOUT, PATHS
 from placement_ac.config.load import PREFIX, REMOVED, flag_name, load
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.errors import BadSettings
@@ -30,34 +31,36 @@ def from_file(path: Path, text: str, environment: Any = None, **flags: Any) -> S
         pytest.param("", {}, id="empty"),
         pytest.param("# nothing yet\n", {}, id="a comment"),
         pytest.param("---\n{}\n", {}, id="no keys"),
-        pytest.param("drain-deadline: 1h30m", {"drain_deadline": 5400.0}, id="a duration"),
-        pytest.param("drain-deadline: 90", {"drain_deadline": 90.0}, id="seconds"),
+        pytest.param("removal: {drainDeadline: 1h30m}", {"drain_deadline": 5400.0}, id="a duration"),
+        pytest.param("removal: {drainDeadline: 90}", {"drain_deadline": 90.0}, id="seconds"),
         pytest.param(
-            "dispatcher: true\nstep-size: 5", {"dispatcher": True, "step_size": 5}, id="plain values"
+            "dispatch:\n  enabled: true\n  stepSize: 5",
+            {"dispatcher": True, "step_size": 5},
+            id="plain values",
         ),
-        pytest.param("kueue-version: 0.19.1", {"kueue_version": "0.19.1"}, id="a text"),
+        pytest.param("kueue: {version: 0.19.1}", {"kueue_version": "0.19.1"}, id="a text"),
         pytest.param("context: 0.19", {"context": "0.19"}, id="a text like a number"),
         pytest.param("context: 2026-08-01", {"context": "2026-08-01"}, id="a text like a date"),
         pytest.param("context: 'null'", {"context": "null"}, id="a text like nothing"),
-        pytest.param("credentials: [secret]", {"credentials": ("secret",)}, id="a list"),
+        pytest.param("credentials: {methods: [secret]}", {"credentials": ("secret",)}, id="a list"),
         pytest.param(
-            "credentials:\n- access-provider\n- secret",
+            "credentials:\n  methods:\n  - access-provider\n  - secret",
             {"credentials": ("access-provider", "secret")},
             id="a list over lines",
         ),
         pytest.param(
-            "credentials: access-provider,secret",
+            "credentials: {methods: 'access-provider,secret'}",
             {"credentials": ("access-provider", "secret")},
             id="a list as text",
         ),
-        pytest.param("frameworks: []", {"frameworks": ()}, id="an empty list"),
+        pytest.param("kueue: {frameworks: []}", {"frameworks": ()}, id="an empty list"),
         pytest.param(
-            "a: &a x\n".replace("a:", "context:") + "kueue-namespace: *a",
+            "context: &a x\nkueue: {namespace: *a}",
             {"context": "x", "kueue_namespace": "x"},
             id="an alias",
         ),
         pytest.param(
-            '{"drain-deadline": "2h", "dispatcher": true}',
+            '{"removal": {"drainDeadline": "2h"}, "dispatch": {"enabled": true}}',
             {"drain_deadline": 7200.0, "dispatcher": True},
             id="JSON",
         ),
@@ -71,10 +74,10 @@ def test_a_config_file_is_read_into_settings(path: Path, text: str, expected: An
     ("text", "problem"),
     [
         pytest.param(
-            "- secret", "it is not a mapping; write each setting as a line like log-level: debug", id="a list"
+            "- secret", "it is not a mapping; write a setting like removal: {drainDeadline: 2h}", id="a list"
         ),
         pytest.param(
-            "debug", "it is not a mapping; write each setting as a line like log-level: debug", id="a word"
+            "debug", "it is not a mapping; write a setting like removal: {drainDeadline: 2h}", id="a word"
         ),
         pytest.param(
             "a: [",
@@ -113,14 +116,45 @@ def test_a_setting_that_was_removed_is_refused_with_what_to_do(path: Path, name:
     ("text", "problem"),
     [
         pytest.param(
-            "drain_deadline: 2h",
-            "drain_deadline: there is no such setting; did you mean drain-deadline?",
-            id="with underscores",
+            "drain-deadline: 2h",
+            "drain-deadline: write removal: {drainDeadline: …} instead",
+            id="as before there were sections",
         ),
         pytest.param(
-            "drainDeadlin: 2h",
-            "drainDeadlin: there is no such setting; did you mean drain-deadline?",
+            "credentials: secret",
+            "credentials: write credentials: {methods: …} instead",
+            id="before it was a section",
+        ),
+        pytest.param(
+            "drainDeadline: 2h", "drainDeadline: write removal: {drainDeadline: …} instead", id="no section"
+        ),
+        pytest.param(
+            "dispatch: {cluster_names: x}",
+            "dispatch.cluster_names: write clusterNames: … instead",
+            id="another section",
+        ),
+        pytest.param(
+            "removal.settle: 1m", "removal.settle: write removal: {settle: …} instead", id="with a dot"
+        ),
+        pytest.param(
+            "removal: {drainDeadlin: 2h}",
+            "removal.drainDeadlin: there is no such setting; did you mean removal.drainDeadline?",
             id="nearly",
+        ),
+        pytest.param(
+            "removl: {settle: 1m}",
+            "removl: there is no such setting; did you mean removal?",
+            id="nearly a section",
+        ),
+        pytest.param(
+            "scores: on",
+            "scores: write its settings below it, some of enabled, gpus, nodes",
+            id="no section's",
+        ),
+        pytest.param(
+            "scores: {gpus: a}\nscores: {nodes: true}",
+            "scores: it is given twice; keep one",
+            id="a section twice",
         ),
         pytest.param(
             "config: /other",
@@ -140,44 +174,48 @@ def test_a_setting_that_was_removed_is_refused_with_what_to_do(path: Path, name:
         ),
         pytest.param(
             "context: [a]",
-            "context: one value belongs here, not a list; write context: VALUE",
+            "context: one value belongs here, not a list",
             id="one, not a list",
         ),
         pytest.param(
             "context: {a: b}",
-            "context: one value belongs here, not a mapping; write context: VALUE",
+            "context: one value belongs here, not a mapping",
             id="one, not a mapping",
         ),
         pytest.param(
-            "credentials: {a: b}",
-            "credentials: write a list of plain values, or one text with commas",
+            "credentials: {methods: {a: b}}",
+            "credentials.methods: write a list of plain values, or one text with commas",
             id="a list, not a mapping",
         ),
         pytest.param(
-            "credentials: [[secret]]",
-            "credentials: write a list of plain values, or one text with commas",
+            "credentials: {methods: [[secret]]}",
+            "credentials.methods: write a list of plain values, or one text with commas",
             id="a list in a list",
         ),
         pytest.param(
-            "dispatcher: 2", "dispatcher: '2' is not possible: it is true or false", id="no boolean"
+            "dispatch: {enabled: 2}",
+            "dispatch.enabled: '2' is not possible: it is true or false",
+            id="no boolean",
         ),
         pytest.param(
-            "step-size: true", "step-size: 'true' is not possible: it is a whole number", id="no number"
+            "dispatch: {stepSize: true}",
+            "dispatch.stepSize: 'true' is not possible: it is a whole number",
+            id="no number",
         ),
         pytest.param(
-            "drain-deadline: 1:30",
-            "drain-deadline: '1:30' is not possible: a duration is like 90s, 5m or 1h30m",
+            "removal: {drainDeadline: 1:30}",
+            "removal.drainDeadline: '1:30' is not possible: a duration is like 90s, 5m or 1h30m",
             id="no duration",
         ),
         pytest.param(
-            "credentials: [secret, vault]",
-            "credentials: 'vault' is not possible: "
+            "credentials: {methods: [secret, vault]}",
+            "credentials.methods: 'vault' is not possible: "
             "Input should be 'profile-secret', 'secret' or 'access-provider'",
             id="an impossible part",
         ),
         pytest.param(
-            "cluster-proxy: https://me:secret@proxy",
-            "cluster-proxy: 'https://…@proxy' is not possible: it is the URL of a server, https://…",
+            "clusterProxy: {url: 'https://me:secret@proxy'}",
+            "clusterProxy.url: 'https://…@proxy' is not possible: it is the URL of a server, https://…",
             id="a password",
         ),
     ],
@@ -193,12 +231,11 @@ def test_an_error_is_reported_by_file_line_and_key(path: Path, text: str, proble
 def test_all_errors_are_reported_at_once(path: Path) -> None:
     with pytest.raises(BadSettings) as refused:
         from_file(path, "quark: 1\ncontext: [a]")
-    known = ", ".join(flag_name(name) for name in Settings.model_fields if name != "config")
+    known = ", ".join(LAYOUT)
     assert str(refused.value).split("; ") == [
         f"{path}:1: quark: there is no such setting",
         f"known are {known}",
         f"{path}:2: context: one value belongs here, not a list",
-        "write context: VALUE",
     ]
 
 
@@ -218,7 +255,7 @@ def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_flag_counts_before_the_environment_before_the_file(path: Path) -> None:
-    path.write_text("context: file\nkueue-namespace: file\ncredentials-account: file\n")
+    path.write_text("context: file\nkueue: {namespace: file}\ncredentials: {account: file}\n")
     environment = {
         "PLACEMENT_AC_CONFIG": str(path),
         "PLACEMENT_AC_CONTEXT": "environment",
@@ -255,10 +292,14 @@ GIVEN = {
     "credentials": "secret,access-provider",
     "credentials_validity": "1234567.5s",
     "dispatcher": "true",
-    "round_timeout": "90.5s",
+    "settle": "90.5s",
     "frameworks": "",
     "cluster_proxy": "https://proxy/path",
 }
+
+
+def test_every_setting_has_its_place_in_the_file() -> None:
+    assert {*PATHS} == {*Settings.model_fields} - {"config"}
 
 
 def test_the_yaml_is_a_settings_file(path: Path) -> None:

@@ -115,13 +115,3 @@ def test_a_config_map_of_somebody_else_is_left_alone(
         stage.until_runs("one", "a")
         soon(lambda: [one.status for one in writes(admin)][1:2], [409])
     assert texts(admin) == ["mine"]
-
-
-def test_it_is_not_published_if_an_admin_says_so(
-    admin: Driver, controllers: Controllers, often: None
-) -> None:
-    off = {"publish_capacity": False}
-    with dispatched(admin, controllers, ["a"], quotas={"a": QUOTAS["a"]}, controller=off) as stage:
-        stage.submit("one", requests={GPU: "3"})
-        stage.until_runs("one", "a")
-    assert texts(admin) == []

@@ -152,7 +152,7 @@ def test_with_headroom_jobs_go_where_most_is_free(stage: Stage, monkeypatch: pyt
 
 
 def output_of(stage: Stage, settings: Path, *command: str) -> str:
-    settings.write_text("dispatcher: true\n")
+    settings.write_text("dispatch: {enabled: true}\n")
     options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
     done = commands.run(*command, *options, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output

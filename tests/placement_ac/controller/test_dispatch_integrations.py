@@ -41,7 +41,7 @@ def test_a_job_that_no_cluster_starts_says_why(
     admin: Driver, controllers: Controllers, tmp_path: Path
 ) -> None:
     file = tmp_path / "settings.yaml"
-    file.write_text("dispatcher: true\nlook-for: [integrations]\n")
+    file.write_text("dispatch: {enabled: true, lookFor: [integrations]}\n")
     settings = {"look_for": ("integrations",)}
     quotas = {"a": QUOTAS["a"]}
     with dispatched(admin, controllers, ["a"], quotas=quotas, controller=settings) as stage:

@@ -11,6 +11,7 @@ from kubectl_placement.cli.hub_options import HubSource, read_once
 from kubectl_placement.cli.ui_feed import KINDS
 from kubectl_placement.ui.live_status import LiveStatus
 from placement_ac.cli.documents import plain
+from placement_ac.config.layout import as_file
 from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
 from tests.placement_ac.observability.test_metrics_on_hub import Page, reads
@@ -53,9 +54,7 @@ class Scene:
 
     def __init__(self, stage: Stage, mode: str, read: Callable[[], Page], settings: Path) -> None:
         self.stage, self.mode, self.read = stage, mode, read
-        settings.write_text(
-            "".join(f"{name.replace('_', '-')}: {value!r}\n" for name, value in MODES[mode].items())
-        )
+        settings.write_text(json.dumps(as_file(MODES[mode])))
         self._options = [f"--kubeconfig={stage.controllers.kubeconfig}", f"--config={settings}"]
 
     def command(self, *words: str) -> Any:

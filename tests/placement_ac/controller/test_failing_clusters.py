@@ -126,7 +126,7 @@ def test_the_commands_say_so(stage: Stage, tmp_path: Path) -> None:
     soon(lambda: "quarantined: a (5" in stage.remark())
     submit(stage, "new", 5)
     stage.until_runs("new", "b")
-    (settings := tmp_path / "settings").write_text("dispatcher: true\navoid-after-failure: 10m\n")
+    (settings := tmp_path / "settings").write_text("dispatch: {enabled: true, avoidAfterFailure: 10m}\n")
     words = ("--kubeconfig", str(stage.controllers.kubeconfig), "--settings", str(settings))
     name = stage.workload("new")["metadata"]["name"]
     explained = commands.run("explain", "workload", name, *words).stdout

@@ -18,6 +18,7 @@ from placement_ac.core.leader_election import LeaseDurations
 from placement_ac.kube.login import Login
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub, RecordedRequest
+from placement_lab.short_waits import short_waits
 from tests.support.accounts import kubeconfig_of
 from tests.support.driver import NS, Driver, eventually
 from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, occupy
@@ -35,10 +36,10 @@ def start(hub: Hub, admin: Driver, tmp_path: Path) -> Iterator[Start]:
     admin.check("p")
     admin.select("p", "a")
     admin.secrets_for("b", "c")
-    with ExitStack() as opened:
+    with short_waits(), ExitStack() as opened:
 
         def start(name: str, **settings: Any) -> ControllerThread:
-            at_once = {"cluster_retention": 0, "mass_loss_grace": 0, "reorder_margin": 0, "settle": 0}
+            at_once = {"mass_loss_grace": 0, "settle": 0}
             path = kubeconfig_of(hub, tmp_path / name, hub.add_user(name))
             found = Settings(kubeconfig=path, **at_once | settings)
             return opened.enter_context(ControllerThread(found))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from placement_lab.short_waits import short_waits
 from tests.support.driver import OCM, SCORES, Controllers, Driver, eventually
 from tests.support.jobs import GENERATED, Play, Stage, soon
 
@@ -49,16 +50,16 @@ def test_the_loss_of_all_clusters_is_held_unless_the_placement_was_changed(play:
 def test_clusters_that_have_left_come_back_when_more_are_lost(play: Play) -> None:
     stage = play(*"abcdef")
     stage.select(*"abcdef")
-    stage.controllers.start(mass_loss_grace=300, cluster_retention=3600)
-    stage.until_listed(*"abcdef")
-    for left in ("bcdef", "cdef", "def"):
-        stage.select(*left)
-        stage.until_listed(*left)
-    stage.select(*"ef")
-    soon(stage.listed, [*"abcdef"])
-    soon(lambda: held_for(stage), "5 min")
-    stage.select(*"def")
-    soon(stage.listed, [*"def"])
+    with short_waits(RETENTION_SECONDS=3600.0), stage.controllers(mass_loss_grace=300):
+        stage.until_listed(*"abcdef")
+        for left in ("bcdef", "cdef", "def"):
+            stage.select(*left)
+            stage.until_listed(*left)
+        stage.select(*"ef")
+        soon(stage.listed, [*"abcdef"])
+        soon(lambda: held_for(stage), "5 min")
+        stage.select(*"def")
+        soon(stage.listed, [*"def"])
 
 
 # -- damping
@@ -105,14 +106,19 @@ def test_scores_that_hardly_change_the_order_write_nothing(admin: Driver, contro
     addon_scores(admin, **base, z=0)
     ranked(admin, "p", *NAMES)
     ranked(admin, "q", "c18", "z")
-    settings = {"reorder_margin": 10, "reorder_interval": 6}  # the interval begins anew with a start
-    first = controllers.start(**settings)
-    eventually(lambda: (admin.listed("p"), admin.listed("q")), ([f"p-{n}" for n in NAMES], ["q-z", "q-c18"]))
-    eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
-    first.stop()
+    with controllers():
+        eventually(
+            lambda: (admin.listed("p"), admin.listed("q")), ([f"p-{n}" for n in NAMES], ["q-z", "q-c18"])
+        )
+        eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
 
     since = len(admin.hub.journal)
-    controllers.start(**settings)
+    damped = {"REORDER_MARGIN": 10, "REORDER_SECONDS": 6.0}  # the interval begins anew with a start
+    with short_waits(**damped), controllers():
+        _play_scores(admin, since, base)
+
+
+def _play_scores(admin: Driver, since: int, base: dict[str, int]) -> None:
     for update in range(UPDATES):  # neighbours change places every time
         name = NAMES[update % 20]
         scored(admin, name, base[name] + (5 if (update // 20 + update) % 2 else -5))

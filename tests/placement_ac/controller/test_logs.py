@@ -133,10 +133,10 @@ def test_a_write_that_is_refused_is_reported_once_and_its_end(
 def test_a_lease_that_cannot_be_renewed_is_reported_once_and_its_end(
     log: Log, hub: Hub, admin: Driver, controllers: Controllers
 ) -> None:
-    controllers.start(leader_elect=True, leader_elect_retry_period=0.1)
+    controllers.start(leader_elect=True, leader_elect_lease_duration=6)
     log.await_("leading")
     before = len(log.lines)
-    hub.faults.add("PUT", "/leases/", status=500, times=3)
+    hub.faults.add("PUT", "/leases/", status=500, times=2)
     log.await_("the Lease can be read and written again", before)
     events = [line["event"] for line in log.lines[before:] if line["logger"] == "controller.lease"]
     assert events == [

@@ -9,13 +9,20 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.fields import parse_time
+from placement_lab.short_waits import short_waits
 from tests.support.driver import CORE, OCM, Controllers, Driver, Object
 from tests.support.jobs import MANAGED, Stage, open_stage, soon
 
 GPU = "nvidia.com/gpu"
-SETTINGS: dict[str, Any] = {"report_scores": True, "score_hold": 0.5, "score_interval": 1.0, "settle": 0.0}
+SETTINGS: dict[str, Any] = {"report_scores": True, "settle": 0.0}
 SCORES = "/apis/cluster.open-cluster-management.io/v1alpha1/namespaces/{}/addonplacementscores"
 QUOTAS = {"a": {"f": {GPU: "4"}}, "b": {"f": {GPU: "8", "cpu": "64"}}, "c": {"f": {"cpu": "64"}}}
+
+
+@pytest.fixture(autouse=True)
+def often() -> Iterator[None]:
+    with short_waits(SCORE_HOLD_SECONDS=0.5, SCORE_INTERVAL_SECONDS=1.0):
+        yield
 
 
 @pytest.fixture
@@ -172,11 +179,11 @@ def test_the_health_of_gpus_needs_the_nodes(stage: Stage) -> None:
 
 
 def test_a_restart_continues_where_it_was(stage: Stage) -> None:
-    slow = SETTINGS | {"score_interval": 60.0}
-    with stage.controllers(**slow):
-        soon(lambda: gpus(stage)["b"], 100)
-    stage.controllers.start(**slow)
-    soon(lambda: questions(stage) > 12)
+    with short_waits(SCORE_HOLD_SECONDS=0.5):
+        with stage.controllers(**SETTINGS):
+            soon(lambda: gpus(stage)["b"], 100)
+        with stage.controllers(**SETTINGS):
+            soon(lambda: questions(stage) > 12)
     assert len(status_writes(stage, "b")) == 1
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import quick
 from tests.support.credentials import ACCOUNTS, PERMISSIONS, Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver
 from tests.support.jobs import soon
@@ -50,13 +51,12 @@ def stage(admin: Driver, controllers: Controllers) -> Iterator[Stage]:
 def test_a_full_run_shows_no_token(stage: Stage, admin: Driver, tmp_path: Path) -> None:
     """Made, listed, renewed, refused by the hub and by a worker, left out, removed, stopped: a whole life."""
     heard, printed = Heard(), tmp_path / "printed"
-    command = [sys.executable, "-m", "placement_ac", "run", "--kubeconfig", str(stage.controllers.kubeconfig)]
+    command = [sys.executable, "-m", quick.__name__, "run", "--kubeconfig", str(stage.controllers.kubeconfig)]
     flags = {
         "credentials-provision": "managed-serviceaccount",
         "frameworks": "batch/job",
         "credentials-probe": "true",
         "log-level": "debug",
-        "cluster-retention": "0",
         "settle": "0",
     }
     with (

@@ -33,7 +33,7 @@ def changes(stage: Stage) -> int:
 
 
 def output_of(stage: Stage, settings: Path, *command: str) -> str:
-    settings.write_text("dispatcher: true\n")
+    settings.write_text("dispatch: {enabled: true}\n")
     kubeconfig = f"--kubeconfig={stage.controllers.kubeconfig}"
     done = commands.run(*command, kubeconfig, f"--config={settings}")
     assert done.exit_code in (0, 2), done.output

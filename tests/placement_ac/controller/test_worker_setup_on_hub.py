@@ -56,7 +56,7 @@ def test_a_worker_without_an_agent_is_left_out_until_there_is_one(
 def unusable(controllers: Controllers) -> dict[str, str]:
     """Return the clusters that `status` reports as unusable, and why."""
     settings = controllers.kubeconfig.with_name("settings.yaml")
-    settings.write_text("worker-setup: manifestwork\n")
+    settings.write_text("workerSetup: {method: manifestwork}\n")
     words = (
         "status",
         "p",

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from placement_ac.core.api.constants import KUEUE_ADMISSION
+from placement_ac.core.plan import job_fit
 from placement_lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver, Object
 from tests.support.jobs import WORKLOADS, Play, has_quota, is_admitted_on, managed, soon
@@ -115,25 +118,26 @@ def test_a_workload_that_no_cluster_can_take_gives_its_quota_back(
     admin.check("p")
     admin.select("p")
     has_quota(admin, "w", "mk", "p")
-    controllers.start(retry_waiting_after=0.3, requeue_after=7)
+    controllers.start(retry_waiting_after=0.3)
 
     def ours() -> Object:
         checks = admin.ask("GET", f"{WORKLOADS}/w")["status"]["admissionChecks"]
         return next(dict(check) for check in checks if check["name"] == "p")
 
     soon(lambda: ours()["state"], "Retry")
-    assert ours()["requeueAfterSeconds"] == 7
+    assert ours()["requeueAfterSeconds"] == 60
     assert ours()["message"].startswith("NoClusterSelected: Placement kueue-system/p selects no cluster")
 
 
 # -- our own dispatcher
 
 
-def test_it_nominates_in_order_and_by_rounds(play: Play) -> None:
+def test_it_nominates_in_order_and_by_rounds(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_fit, "ROUND_SECONDS", 0.5)
     names = ("a", "b", "c", "d")
     stage = play(*names, held=names, settings=KueueSettings(dispatcher=EXTERNAL))
     stage.select(("a", 10), ("b", 20), ("c", 40), ("d", 30))
-    stage.controllers.start(dispatcher=True, step_size=2, round_timeout=0.5)
+    stage.controllers.start(dispatcher=True, step_size=2)
     soon(stage.connected, 4)
     stage.submit("j")
     stage.submit("unlisted", "open")

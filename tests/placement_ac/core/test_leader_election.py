@@ -1,5 +1,6 @@
 """Who leads by a Lease, at given times."""
 
+from dataclasses import astuple
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from placement_ac.core.leader_election import UNREADABLE, LeaderElection, LeaseDurations
 
-DURATIONS = LeaseDurations(lease=15, renew=10, retry=2)
+DURATIONS = LeaseDurations.of(15.0)
 WHEN = datetime(2026, 1, 1, 0, 0, 0, 5, UTC)
 TIME = "2026-01-01T00:00:00.000005Z"
 EARLIER = "2025-12-31T00:00:00.000000Z"
@@ -32,6 +33,16 @@ def leading(began: float = 100.0) -> LeaderElection:
     mine = election()
     mine.wrote(lease("me"), began)
     return mine
+
+
+@pytest.mark.parametrize(
+    ("seconds", "renew", "retry"),
+    [(1.0, 2 / 3, 1 / 6), (6.0, 4.0, 1.0), (15.0, 10.0, 2.0), (60.0, 40.0, 2.0)],
+)
+def test_how_long_a_holder_leads_by_a_lease_and_how_often_it_is_read(
+    seconds: float, renew: float, retry: float
+) -> None:
+    assert astuple(LeaseDurations.of(seconds)) == pytest.approx((seconds, renew, retry))
 
 
 def claimed(mine: LeaderElection, now: float) -> Object | None:

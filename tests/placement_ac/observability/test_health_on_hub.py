@@ -201,9 +201,7 @@ def test_nobody_leads_until_the_lease_is_deleted(
         controllers,
         pages,
         leader_elect=True,
-        leader_elect_lease_duration="6s",
-        leader_elect_renew_deadline="1s",
-        leader_elect_retry_period="300ms",
+        leader_elect_lease_duration="4s",
     )
     eventually(lambda: pages("/readyz"), (200, "ok"))
     occupy(admin)

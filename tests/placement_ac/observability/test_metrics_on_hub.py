@@ -196,7 +196,7 @@ def test_only_the_leader_exports_metrics_of_checks(
 ) -> None:
     admin.check("p")
     admin.select("p", "a")
-    soon_again = {"leader_elect": True, "leader_elect_retry_period": 0.2}
+    soon_again = {"leader_elect": True, "leader_elect_lease_duration": 3}
     first = controllers.start(metrics_bind_address=f"127.0.0.1:{port}", **soon_again)
     soon(lambda: admin.listed("p"), ["p-a"])
     other = free_port()

@@ -15,16 +15,14 @@ from typing import Final, Self
 
 from placement_lab.hub.faults import WRITES
 from tests.placement_ac.controller.faults.plays import OURS, Scene
+from tests.support import quick
 from tests.support.driver import Object
 from tests.support.jobs import soon
 
 SETTINGS: Final = {
     "removal_policy": "immediate",
     "settle": "0s",
-    "cluster_retention": "0s",
     "mass_loss_grace": "0s",
-    "reorder_margin": "0",
-    "reorder_interval": "0s",
     "leader_elect": "false",
     "log_level": "error",
 }
@@ -38,7 +36,7 @@ class Process:
 
     def __init__(self, kubeconfig: Path, **settings: str) -> None:
         options = [f"--{name.replace('_', '-')}={value}" for name, value in (SETTINGS | settings).items()]
-        self._command = [sys.executable, "-m", "placement_ac", "run", f"--kubeconfig={kubeconfig}", *options]
+        self._command = [sys.executable, "-m", quick.__name__, "run", f"--kubeconfig={kubeconfig}", *options]
         self._killer: threading.Thread | None = None
         self._stopped = threading.Event()
         self.kills = 0

@@ -12,7 +12,7 @@ from placement_ac.core.plan.plan import plan
 from tests.support.builders import NOW, listed_in, workload
 from tests.support.decided import NO_COPIES, decided_inputs, decided_plan, nominated, ranked, ready
 
-OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2, round_timeout=300.0)
+OURS = PlacementPolicy(retention=0.0, loss_grace=0.0, dispatcher=True, step_size=2)
 JOB = ("default", "job")
 
 

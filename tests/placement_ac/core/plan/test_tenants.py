@@ -9,6 +9,7 @@ import pytest
 
 from placement_ac.config.policy import JUDGED_AT_ONCE
 from placement_ac.core.inputs.state import Plan, Since, SinceKind, Snapshot
+from placement_ac.core.plan.job_fit import ROUND_SECONDS
 from placement_ac.core.plan.plan import plan
 from tests.placement_ac.core.plan import test_job_fit
 from tests.support.ages import unchecked_plan
@@ -151,7 +152,7 @@ def test_a_deferred_job_keeps_its_nominations_its_round_and_its_answer() -> None
     held = raw_job("held", check="Pending", mk="Pending")
     limited = replace(POLICY, judged_at_once=1)
     due = Since(SinceKind.NOMINATION_ROUND, "Workload/waits", 1)
-    answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: POLICY.round_timeout}))
+    answer = plan(test_job_fit.inputs(slow, waits, held, policy=limited, ages={due: ROUND_SECONDS}))
     assert (nominated(answer), answer.check_state_updates) == ({}, ())
     assert (due in answer.lasting, answer.requeue_after) == (True, 0.0)
 

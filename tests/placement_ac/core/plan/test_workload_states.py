@@ -136,7 +136,7 @@ def test_thousands_are_answered_in_portions() -> None:
 # -- giving quota back
 
 
-PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_waiting_after=300.0, requeue_after=60)
+PATIENT = PlacementPolicy(retention=0.0, loss_grace=0.0, retry_waiting_after=300.0)
 STUCK = Since(SinceKind.NO_CLUSTER, "Workload/job")
 
 
