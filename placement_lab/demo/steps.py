@@ -242,7 +242,7 @@ def delete_sample(name: str) -> StepAction:
     def act(client: DynamicClient, _: StepEnvironment) -> None:
         for item in load(samples() / name):
             metadata, served = item["metadata"], resource_of(client, item["apiVersion"], item["kind"])
-            served.delete(metadata["name"], metadata.get("namespace"))
+            served.delete(metadata["name"], metadata.get("namespace"), propagation_policy="Background")
 
     return act
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 CREATED_BY_PUT = {
     "events", "leases", "services", "clusterrolebindings", "clusterroles", "rolebindings", "roles",
 }  # fmt: skip
+# What happens to an owner's dependents without a propagationPolicy, if not Background, which kubectl always
+# sends. Seen on a kube-apiserver 1.36.2: it gives a Job of batch/v1 the finalizer `orphan`.
+DEFAULT_POLICIES = {"jobs.batch": "Orphan"}
 
 
 class Writes:
@@ -143,7 +146,7 @@ class Writes:
         if request.dry_run or options.get("dryRun") == ["All"]:
             return record, not _has_finalizers(record.obj)
         policy = options.get("propagationPolicy") or request.query.get("propagationPolicy")
-        if policy == "Orphan":
+        if (policy or DEFAULT_POLICIES.get(request.resource.full)) == "Orphan":
             self.collector.orphan(record)
             record = self._stored(request)
         return self._delete(record)

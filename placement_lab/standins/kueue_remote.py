@@ -29,6 +29,7 @@ from placement_ac.core.api.errors import (
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
+from placement_lab.standins.deletion import delete_with_dependents
 from placement_lab.standins.informer import HubInformer, Name, OnChange
 from placement_lab.standins.multikueue import Pace, RemoteWorker, WorkerRateLimiter
 from placement_lab.standins.multikueue.objects import ADMITTED, format_time, is_condition_true
@@ -154,7 +155,7 @@ class RemoteClient:
         await self._wait_for_limiter(kind)
         client, informer = self._connection()
         with contextlib.suppress(NotFound):
-            await client.delete(informer.resources[kind], key[1], key[0])
+            await delete_with_dependents(client, informer.resources[kind], key[1], key[0])
         informer.forget(kind, key)
 
     async def delete_job(self, workload: Name) -> None:

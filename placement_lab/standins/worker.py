@@ -16,6 +16,7 @@ from placement_ac.core.api.errors import Conflict, NotFound
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
+from placement_lab.standins.deletion import delete_with_dependents
 from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.kueue_jobs import (
     completed,
@@ -237,7 +238,7 @@ class KueueWorker(StandIn):
             return
         if copy:
             await self.client.delete(self.informer.resources[WORKLOAD], copy_owner(job).workload, namespace)
-        await self.client.delete(self.informer.resources[JOB], name, namespace)
+        await delete_with_dependents(self.client, self.informer.resources[JOB], name, namespace)
 
     async def _reconcile_workload(self, where: Name) -> None:
         copy = self.objects(WORKLOAD).get(where)

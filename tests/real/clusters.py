@@ -96,10 +96,10 @@ class Cluster:
         served.patch(change, name, namespace, content_type=MERGE)
 
     def delete(self, kind: Kind, *names: str, namespace: str | None = None) -> None:
-        """Delete objects, those that exist."""
+        """Delete objects, those that exist, with what they own: a Job alone would leave its Workload."""
         for name in names:
             with contextlib.suppress(NotFoundError):
-                self.of(kind).delete(name, namespace)
+                self.of(kind).delete(name, namespace, propagation_policy="Background")
 
     def write_file(self, pod: str, namespace: str, path: str, word: str) -> None:
         """Write a file in a Pod."""

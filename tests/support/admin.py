@@ -18,6 +18,7 @@ from placement_ac.kube.client import Client, Object
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins import manifests
+from placement_lab.standins.deletion import delete_with_dependents
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class Admin:
         )
 
     def delete(self, resource: Resource, name: str, namespace: str | None = None) -> None:
-        self._runner.run(self._client.delete(resource, name, namespace))
+        self._runner.run(delete_with_dependents(self._client, resource, name, namespace))
 
     def request(self, method: str, path: str, body: Object | None) -> Object:
         return self._runner.run(self._client.request(method, path, body))

@@ -140,7 +140,11 @@ class JobStage:
         """Remove a job's copy and its Job from a worker, as Kueue does when it has left."""
         with Admin(self.workers[worker]) as there:
             there.request("DELETE", f"{WORKLOADS.format(namespace)}/job-{name}", None)
-            there.request("DELETE", f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}", None)
+            there.request(
+                "DELETE",
+                f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
+                {"propagationPolicy": "Background"},
+            )
 
     def pods(self, name: str, worker: str = "a") -> list[str]:
         with Admin(self.workers[worker]) as there:

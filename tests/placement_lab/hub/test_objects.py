@@ -41,6 +41,9 @@ def test_an_object_gets_a_uid_a_time_a_version_and_a_generation(client: Client) 
     assert client.get(f"{CONFIGS}/a") == created
 
 
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
 @pytest.mark.embedded("a real API server refuses it with another message")
 @pytest.mark.parametrize(
     ("path", "body", "code", "reason"),
@@ -396,6 +399,20 @@ def test_orphaned_dependents_stay(client: Client) -> None:
     client.delete(f"{CHECKS}/one", {"propagationPolicy": "Orphan"})
     client.create(CHECKS, check("later"))
     assert "ownerReferences" not in client.get(f"{CONFIGS}/a")["metadata"]
+
+
+@pytest.mark.embedded("a bare API server has no garbage collector")
+@pytest.mark.parametrize(("policy", "stays"), [("", True), ("Background", False)])
+def test_what_a_job_owns_stays_unless_its_deletion_says_otherwise(
+    client: Client, policy: str, stays: bool
+) -> None:
+    """Kubectl says Background; Kubernetes' Python client says nothing unless it is told to."""
+    job = {"metadata": {"name": "train"}, "spec": {"template": {"spec": {"restartPolicy": "Never"}}}}
+    created = client.create(JOBS, {"apiVersion": "batch/v1", "kind": "Job"} | job)
+    client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
+    client.delete(f"{JOBS}/train", {"propagationPolicy": policy} if policy else None)
+    client.create(CHECKS, check("later"))
+    eventually(lambda: client.names(CONFIGMAPS), ["a"] if stays else [])
 
 
 @pytest.mark.embedded("a bare API server has no namespace controller")
