@@ -17,8 +17,9 @@ from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
 from placement_ac.core.dispatch.guard import GuardedFilter, GuardedScore
 from placement_ac.core.dispatch.profiles import Profile
+from placement_ac.core.dispatch.room import Room, room_of
 from placement_ac.core.dispatch.scores import ASKED_BY, SCORES
-from placement_ac.core.dispatch.scores.headroom import ROOM_POINTS
+from placement_ac.core.dispatch.scores.headroom import free_now
 from placement_ac.core.dispatch.shortage import shortage
 from placement_ac.core.inputs.state import ignore_rule_problem
 
@@ -59,6 +60,7 @@ class DispatchCycle:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._filters = {name: GuardedFilter(rule, partial(report, name)) for name, rule in FILTERS.items()}
         self._scores = {name: GuardedScore(score, partial(report, name)) for name, score in SCORES.items()}
+        self._free_now = GuardedScore(free_now, partial(report, "Headroom"))
         self._quarantine = self._filters.pop(QUARANTINE)
         self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
         self._with_others_jobs = [cluster for cluster in clusters if any(cluster.jobs.taken.values())]
@@ -105,9 +107,15 @@ class DispatchCycle:
             return self._clusters[name].tried_by == ""
         return FILTERS[refusal.filter].reads_queues
 
-    def has_room(self, job: Workload, name: str) -> bool:
-        """Whether a cluster is known to have room for the job now, beside those that wait there."""
-        return (self._scores["Headroom"].rate(job, self._clusters[name]) or 0.0) >= ROOM_POINTS
+    def room(self, job: Workload, name: str) -> Room:
+        """Return the room of a cluster for the job beside those that wait there: their quota is reserved."""
+        cluster = self._clusters[name]
+        return room_of(self._scores["Headroom"].rate(job, cluster) if cluster.is_recent else None)
+
+    def room_where_it_waits(self, job: Workload, name: str) -> Room:
+        """Return the room of a cluster to which the job is nominated, beside those that have quota there."""
+        cluster = self._clusters.get(name)
+        return room_of(self._free_now.rate(job, cluster) if cluster and cluster.is_recent else None)
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.

@@ -80,8 +80,10 @@ class Cluster:
     """LocalQueue of the worker → the ClusterQueue behind it; None: they are not known."""
     jobs: JobFacts = NO_JOB_FACTS
     """All else that is known of the worker."""
-    coming: list[Workload] = field(default_factory=list)
-    """Those of `waiting`, and those of `running` whose quota `queue_facts` do not count yet."""
+    came: list[Workload] = field(default_factory=list)
+    """Those of `running` whose quota `queue_facts` do not count yet."""
+    is_recent: bool = False
+    """Whether `queue_facts` are so new that they say whether there is room now."""
     newcomers: int = 0
     """How many of `waiting` came since the worker was asked."""
     maintenance_in: float | None = None
@@ -98,13 +100,21 @@ class Cluster:
     """None: it has none."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
+    _unreserved: FreeQuota | None = None
 
     @property
     def free_quota(self) -> FreeQuota:
-        """The quota of the worker's queues that is free, if they are known."""
+        """The quota of the worker's queues that is free, less what those that wait there ask for."""
         if self._free_quota is None:
-            self._free_quota = FreeQuota(self.queue_facts or {}, self.coming)
+            self._free_quota = FreeQuota(self.queue_facts or {}, [*self.waiting, *self.came])
         return self._free_quota
+
+    @property
+    def unreserved(self) -> FreeQuota:
+        """The quota of the worker's queues that no Workload has."""
+        if self._unreserved is None:
+            self._unreserved = FreeQuota(self.queue_facts or {}, self.came)
+        return self._unreserved
 
     def doubt(self, job: Workload) -> str:
         """Return why the worker may never give the job quota, though none is too small; "": no reason.
@@ -136,7 +146,6 @@ class Cluster:
         for workload in workloads:
             self.tried_by = workload.meta.uid if self.tried_by == "" else self.tried_by
             self.waiting.append(workload)
-            self.coming.append(workload)
             self.newcomers += 1
             if self._free_quota is not None:
                 self._free_quota.add(workload)

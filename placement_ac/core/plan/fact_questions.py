@@ -11,7 +11,7 @@ from typing import Final
 
 from placement_ac.core.api.constants import READABLE_SOURCES
 from placement_ac.core.inputs.job_facts import NO_NEEDS, JobNeeds, job_needs
-from placement_ac.core.inputs.queue_facts import WorkloadsThere
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
@@ -20,6 +20,8 @@ FACTS_AGAIN_SECONDS: Final = 15.0
 """How often a worker is asked at most."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
+FACTS_AFTER_END_SECONDS: Final = 1.0
+"""When a worker is asked again at the earliest because a job has left it: others wait for its quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,15 @@ def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection
     `again`: those of whose answers some do not count: they are asked FACTS_WAIT_SECONDS after the last time.
     """
     soon = [name for name in names if _is_asked_soon(snapshot, name, again)]
+    freed = _freed(snapshot, names)
     asked = [name for name in names if name not in soon]
     unknown = [name for name in asked if name in again or not has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
-    due = [name for name, age in ages.items() if age >= FACTS_AGAIN_SECONDS]
+    lasts = {name: FACTS_AFTER_END_SECONDS if name in freed else FACTS_AGAIN_SECONDS for name in ages}
+    due = [name for name, age in ages.items() if age >= lasts[name]]
     lasting = frozenset(map(_since, unknown))
     left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
-    left += [FACTS_AGAIN_SECONDS - age for name, age in ages.items() if name not in due]
+    left += [lasts[name] - age for name, age in ages.items() if name not in due]
     left += [FACTS_WAIT_SECONDS - ages[name] for name in soon]
     return FactQuestions(
         tuple(sorted([*unknown, *due])), lasting, soonest([seconds for seconds in left if seconds > 0])
@@ -99,9 +103,29 @@ def workloads_on(snapshot: Snapshot, names: Collection[str]) -> dict[str, Worklo
 
 
 def has_answered(snapshot: Snapshot, name: str) -> bool:
-    """Return whether a worker has answered lately, so that nothing waits for its next answer."""
+    """Return whether a worker has answered lately, so that nothing waits for its next answer.
+
+    That it could not be asked is an answer, for longer than its queues are.
+    """
     facts = snapshot.fleet.queue_facts.get(name)
-    return facts is not None and facts.is_fresh
+    return facts is not None and (is_recent(facts) or (bool(facts.problem) and facts.is_fresh))
+
+
+def is_recent(facts: WorkerFacts) -> bool:
+    """Whether an answer says if there is room now: the next one is due no longer than a nomination waits."""
+    return facts.known is not None and facts.age <= FACTS_AGAIN_SECONDS + FACTS_WAIT_SECONDS
+
+
+def _freed(snapshot: Snapshot, names: Collection[str]) -> frozenset[str]:
+    """Return those that a Workload has left since they were asked: its quota is free."""
+    running: dict[str, set[str]] = {name: set() for name in names}
+    for workload in snapshot.workloads if names else ():
+        if workload.cluster in running:
+            running[workload.cluster].add(workload.meta.uid)
+    facts = snapshot.fleet.queue_facts
+    return frozenset(
+        name for name in names if name in facts and not facts[name].then.running <= running[name]
+    )
 
 
 def _is_asked_soon(snapshot: Snapshot, name: str, again: Collection[str]) -> bool:

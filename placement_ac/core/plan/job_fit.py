@@ -16,6 +16,7 @@ from placement_ac.core.api.objects import Check, ClusterTaint, Workload
 from placement_ac.core.dispatch.cycle import DispatchCycle, Ranking, Refusals
 from placement_ac.core.dispatch.facts import Cluster, Price, Prices, price_of
 from placement_ac.core.dispatch.profiles import Profile, ProfileError, parse_profile
+from placement_ac.core.dispatch.room import Room
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, JobFacts, job_needs
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts
 from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
@@ -23,6 +24,7 @@ from placement_ac.core.plan.fact_questions import (
     FACTS_WAIT_SECONDS,
     askable_workers,
     is_awaited,
+    is_recent,
     needs_of,
     not_asked_enough,
 )
@@ -48,10 +50,19 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot, self._needs)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
+        self._in_vain: dict[tuple[object, ...], bool] = {}
         undecided = targets.workloads.undecided if policy.dispatcher else ()
-        judged = [workload for workload in undecided if _is_judged(snapshot, workload)]
+        judged = [workload for workload in undecided if self._is_judged(workload)]
         self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable))
         self._others_judged = 0
+
+    def _is_judged(self, workload: Workload) -> bool:
+        """Whether it has quota, and may be nominated anew (with `retry_waiting_after`: any)."""
+        if not (workload.has_quota and workload.active):
+            return False
+        if not workload.nominated or self._snapshot.policy.retry_waiting_after is not None:
+            return True
+        return round_left(self._snapshot, workload) <= FACTS_WAIT_SECONDS or self.waits_in_vain(workload)
 
     def ranking(self, workload: Workload) -> Ranking:
         """Return the clusters that fit the Workload, best first."""
@@ -103,9 +114,23 @@ class JobFit:
         own = job_needs((workload,))
         return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
-    def has_room(self, workload: Workload, name: str) -> bool:
-        """Whether a MultiKueueCluster has room for the Workload now, as far as is known."""
-        return self._cycle.has_room(workload, name)
+    def room(self, workload: Workload, name: str) -> Room:
+        """Return the room of a MultiKueueCluster for the Workload, beside those that wait there."""
+        return self._cycle.room(workload, name)
+
+    def waits_in_vain(self, workload: Workload) -> bool:
+        """Whether none of its nominations is known to have room, and another cluster is, by its quota.
+
+        Workloads that ask for the same share one answer: others may have got that room in this plan.
+        """
+        key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
+        if key not in self._in_vain:
+            waits = [self._cycle.room_where_it_waits(workload, name) for name in workload.nominated]
+            others = [name for name in self._cluster_of if name not in workload.nominated]
+            self._in_vain[key] = min(waits, default=Room.FULL) >= Room.UNKNOWN and any(
+                self.room(workload, name) < Room.UNKNOWN for name in others
+            )
+        return self._in_vain[key]
 
     def shortage(self, workload: Workload) -> tuple[str, str]:
         """Return the best cluster it is nominated to, and what is short there; "": nothing, or unknown."""
@@ -159,15 +184,6 @@ def round_left(snapshot: Snapshot, workload: Workload) -> float:
     since = workload.nominated_since
     on_hub = (snapshot.now - since).total_seconds() if since else 0.0
     return ROUND_SECONDS - max(snapshot.age(round_since(workload)), on_hub)
-
-
-def _is_judged(snapshot: Snapshot, workload: Workload) -> bool:
-    """Whether it has quota, and no nomination or a round that is near (with `retry_waiting_after`: any)."""
-    policy = snapshot.policy
-    if not (workload.has_quota and workload.active):
-        return False
-    waits = not workload.nominated or policy.retry_waiting_after is not None
-    return waits or round_left(snapshot, workload) <= FACTS_WAIT_SECONDS
 
 
 def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
@@ -254,16 +270,16 @@ def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
 
 def _facts(
     snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], int]:
-    """Return the queues of a worker, if they are known, what else is known of it, the Workloads there that
-    take more of the queues, and how many came since.
+) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], bool, int]:
+    """Return the queues of a worker, if they are known, what else is known of it, the Workloads that have
+    got quota there since, whether that says if there is room now, and how many wait there since.
     """
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, NO_JOB_FACTS, [], 0
+        return None, NO_JOB_FACTS, [], False, 0
     came = [w for w in running if w.meta.uid not in facts.then.running]
     new = sum(w.meta.uid not in facts.then.waiting for w in waiting)
-    return facts.known, facts.known_of_jobs, [*waiting, *came], new
+    return facts.known, facts.known_of_jobs, came, is_recent(facts), new
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:

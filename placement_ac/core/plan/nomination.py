@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR, WORKLOAD_WRITES_AT_ONCE
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
 from placement_ac.core.dispatch.cycle import Refusals
+from placement_ac.core.dispatch.room import Room
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Since, Snapshot
@@ -70,8 +71,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
             refused.append(refusals)
             if problem:
                 unfit.append((workload, problem))
-        number = case.number(snapshot.policy.step_size)
-        new = _best(fit, case)[:number] if more and number and not is_awaiting else []
+        new = _new(fit, case, snapshot.policy.step_size) if more and not is_awaiting else []
         wanted = (*case.kept, *new)[:NOMINATED_MAX]
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
@@ -138,16 +138,29 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
 
 
 def _best(fit: JobFit, case: "_Case") -> list[str]:
-    """Return the clusters for the next round, best first; where the job failed, only if there is no other.
-
-    A Workload that still waits after a round goes first to the clusters that have room for it now.
-    """
+    """Return the clusters that fit it, best first; those where the job failed only if there is no other."""
     workload = case.workload
     order = [name for name in fit.ranking(workload).order if name in case.more]
-    order = [name for name in order if not fit.avoids(workload, name)] or order
-    if workload.nominated:
-        order.sort(key=lambda name: not fit.has_room(workload, name))
-    return order
+    return [name for name in order if not fit.avoids(workload, name)] or order
+
+
+def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:
+    """Return the clusters to which a Workload is nominated anew.
+
+    Where one is known to have room: the best of these, nominal quota first, as borrowed quota may be
+    reclaimed. Where none is, and of some it is not known: a step's worth of those. Where all are full: the
+    first in order, so that Kueue's queue, preemption and borrowing work there. One that waits in vain goes on
+    at once to where there is room, and stays nominated where it is: Kueue may be recording it there.
+    """
+    workload = case.workload
+    if not (case.due or case.withdrawn or fit.waits_in_vain(workload)):
+        return []
+    rooms = [(fit.room(workload, name), name) for name in _best(fit, case)]
+    best = min((room for room, _ in rooms), default=Room.FULL)
+    number = step_size if best is Room.UNKNOWN else 1
+    if best >= Room.UNKNOWN and not case.due:
+        number = min(number, case.withdrawn)
+    return [name for room, name in rooms if room is best][:number]
 
 
 class _Case(NamedTuple):
@@ -172,10 +185,6 @@ class _Case(NamedTuple):
         """How many of its nominations end now: others take their places, and the round goes on."""
         return max(len(self.workload.nominated) - len(self.kept), 0)
 
-    def number(self, step_size: int) -> int:
-        """Return to how many clusters it is nominated anew."""
-        return step_size if self.due else self.withdrawn
-
     @property
     def is_new(self) -> bool:
         """Whether it has quota, and no nomination that stays."""
@@ -183,8 +192,8 @@ class _Case(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether the quota of workers matters now: it is new, or its next round is near."""
-        return self.is_new or (bool(self.more) and self.left <= FACTS_WAIT_SECONDS)
+        """Whether the quota of workers matters now: it is new, or another cluster may have room for it."""
+        return self.is_new or bool(self.more)
 
 
 def _cases(

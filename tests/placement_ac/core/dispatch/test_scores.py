@@ -115,7 +115,7 @@ def test_headroom(asked: Any, candidate: Any, points: float | None) -> None:
 
 def test_headroom_subtracts_those_that_the_facts_do_not_count() -> None:
     coming = [job("one", pods=gpu_pods(3)), job("two", pods=gpu_pods(1)), job("three", queue="theirs")]
-    candidate = cluster("a", queue_facts=queues((GPU, "a", 4), (GPU, "b", 8)), coming=coming)
+    candidate = cluster("a", queue_facts=queues((GPU, "a", 4), (GPU, "b", 8)), came=coming)
     assert SCORES["Headroom"](job(pods=gpu_pods(2)), candidate) == 87.5
     candidate.add_waiting([job("four", pods=gpu_pods(4))])
     assert SCORES["Headroom"](job(pods=gpu_pods(2)), candidate) == 75.0

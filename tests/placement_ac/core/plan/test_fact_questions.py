@@ -106,14 +106,14 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
             1.0,
             id="not as fresh",
         ),
-        pytest.param({"p-a": facts(2, 60.0), "p-b": facts(8, 60.0)}, {"job": ("p-b",)}, BOTH, None, id="old"),
-        pytest.param({"p-a": facts(2, 61.0), "p-b": facts(8, 61.0)}, {}, BOTH, 2.0, id="too old"),
-        pytest.param({"p-a": facts(8), "p-b": facts(8, 61.0)}, {}, ("p-b",), 2.0, id="one is too old"),
+        pytest.param({"p-a": facts(2, 17.0), "p-b": facts(8, 17.0)}, {"job": ("p-b",)}, BOTH, None, id="old"),
+        pytest.param({"p-a": facts(2, 17.1), "p-b": facts(8, 17.1)}, {}, BOTH, 2.0, id="too old"),
+        pytest.param({"p-a": facts(8), "p-b": facts(8, 17.1)}, {}, ("p-b",), 2.0, id="one is too old"),
         pytest.param(
-            {"p-a": WorkerFacts(problem="forbidden"), "p-b": facts(8)},
-            {"job": ("p-a",)},
+            {"p-a": WorkerFacts(problem="forbidden", age=10.0), "p-b": facts(8)},
+            {"job": ("p-b",)},
             (),
-            15.0,
+            5.0,
             id="a worker that refuses",
         ),
     ],
@@ -138,7 +138,7 @@ def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
         pytest.param(
             raw_job(pods=gpu_pods(4), cluster="p-a", check="Ready", mk="Ready"), {}, (), id="it runs"
         ),
-        pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, ("p-a",), id="in a round"),
+        pytest.param(raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {}, BOTH, id="in a round"),
         pytest.param(
             raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY), {"in_round": 300.0}, BOTH, id="a new round"
         ),
@@ -186,7 +186,7 @@ def test_a_restart_does_not_begin_the_round_anew() -> None:
         fields = {"f:status": {"f:nominatedClusterNames": {}}}
         entry = {"manager": "kueue-admission", "operation": "Apply", "time": when, "fieldsV1": fields}
         waits["metadata"]["managedFields"] = [entry | {"subresource": "status"}]
-        assert nominated(answer_to(waits, facts={"p-b": facts(8)})) == nominations
+        assert nominated(answer_to(waits)) == nominations
 
 
 def test_a_job_that_waits_on_full_clusters_goes_next_to_one_with_room() -> None:

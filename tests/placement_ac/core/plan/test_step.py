@@ -1,0 +1,98 @@
+"""To how many clusters a job is nominated: by what is known of their room. Each job asks for 4 GPUs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placement_ac.core.inputs.queue_facts import NO_WORKLOADS, QueueFacts, WorkerFacts, WorkloadsThere
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
+from placement_ac.core.plan.plan import plan
+from tests.support.decided import decided_inputs, nominated, ranked
+from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
+
+POLICY = PlacementPolicy(loss_grace=0.0, dispatcher=True)
+ROUND = Since(SinceKind.NOMINATION_ROUND, "Workload/job", 1)
+
+
+def job(name: str = "job", *nominated_to: str) -> Any:
+    return raw_job(name, pods=gpu_pods(4), nominated=nominated_to, check="Ready", mk="Pending")
+
+
+def facts(what: str, age: float = 0.0, then: WorkloadsThere = NO_WORKLOADS) -> WorkerFacts:
+    """A worker with 8 GPUs: `room`, `full`, room by what others `lend`, or `?`: it cannot be asked."""
+    if what == "?":
+        return WorkerFacts(problem="forbidden", age=age)
+    [(queue, found)] = queues((GPU, "f", 8, 0 if what == "room" else 8)).items()
+    if what == "lend":
+        lent = [one._replace(borrowable=8000) for one in found.quotas[GPU]]
+        found = QueueFacts(found.cluster_queue, {GPU: tuple(lent)}, cohort="all")
+    return WorkerFacts({queue: found}, age=age, then=then)
+
+
+def planned(*jobs: Any, known: str = "", policy: PlacementPolicy = POLICY, **clusters: WorkerFacts) -> Plan:
+    """`known`: what is known of clusters a, b, c …, in the Placement's order."""
+    there = {f"p-{name}": facts(what) for name, what in zip("abcdef", known.split(), strict=False)}
+    there |= {f"p-{name}": one for name, one in clusters.items()}
+    seen = decided_inputs(ranked("".join(sorted(name[-1] for name in there))), *jobs, policy=policy)
+    return plan(replace(seen, fleet=replace(seen.fleet, queue_facts=there)))
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"),
+    [
+        pytest.param("room room room room", "a", id="room: the best alone"),
+        pytest.param("full room room", "b", id="the best that has room"),
+        pytest.param("lend room full", "b", id="nominal quota before what others may reclaim"),
+        pytest.param("full lend lend", "b", id="borrowed quota before none"),
+        pytest.param("? ? room", "c", id="known room before what is unknown"),
+        pytest.param("? ? ? ?", "abc", id="unknown: a step's worth"),
+        pytest.param("full ? full ?", "bd", id="of those that may have room"),
+        pytest.param("full full full", "a", id="all full: the first, for Kueue's queue and preemption"),
+    ],
+)
+def test_a_new_job_goes_to_as_many_as_it_takes(known: str, wanted: str) -> None:
+    assert nominated(planned(job(), known=known)) == {"job": tuple(f"p-{name}" for name in wanted)}
+
+
+@pytest.mark.parametrize(
+    ("waits_on", "known", "wanted"),
+    [
+        pytest.param("a", "full room room", "ab", id="it goes on at once, and stays where it is"),
+        pytest.param("a", "full full lend", "ac", id="to what it can borrow, too"),
+        pytest.param("a", "room room", None, id="it is about to start"),
+        pytest.param("a", "full full", None, id="there is no room anywhere"),
+        pytest.param("a", "full ?", None, id="it is unknown: the next round"),
+        pytest.param("a", "? room", "ab", id="where it waits it is unknown, and there is room"),
+        pytest.param("ab", "full room room", None, id="one of two has room"),
+    ],
+)
+def test_a_job_that_waits_in_vain_goes_on_at_once(waits_on: str, known: str, wanted: str | None) -> None:
+    names = [f"p-{name}" for name in waits_on]
+    answer = nominated(planned(job("job", *names), known=known))
+    assert answer == ({"job": tuple(f"p-{name}" for name in wanted)} if wanted else {})
+
+
+def test_jobs_that_look_at_the_same_room_count_each_other() -> None:
+    answer = planned(*[job(f"j{number}") for number in range(5)], known="room room")
+    wanted = {"j0": "p-a", "j1": "p-a", "j2": "p-b", "j3": "p-b", "j4": "p-a"}  # the last one waits
+    assert nominated(answer) == {name: (cluster,) for name, cluster in wanted.items()}
+
+
+def test_of_those_that_wait_as_many_go_on_as_there_is_room_for() -> None:
+    answer = planned(*[job(f"j{number}", "p-a") for number in range(5)], known="full room")
+    assert nominated(answer) == dict.fromkeys(("j0", "j1"), ("p-a", "p-b"))
+
+
+def test_a_job_that_was_placed_since_the_answer_takes_its_room() -> None:
+    runs = raw_job("runs", pods=gpu_pods(8), cluster="p-a", check="Ready", mk="Ready")
+    assert nominated(planned(runs, job("job", "p-a"), known="room room")) == {"job": ("p-a", "p-b")}
+
+
+@pytest.mark.parametrize(
+    ("age", "asked"), [(0.9, ()), (1.0, ("p-a",)), (14.9, ("p-a",)), (15.0, ("p-a", "p-b"))]
+)
+def test_a_worker_that_a_job_has_left_is_asked_again_at_once(age: float, asked: tuple[str, ...]) -> None:
+    before = WorkloadsThere(running=frozenset({"Workload/gone"}))
+    both = {"a": facts("full", age, then=before), "b": facts("full", age)}
+    assert planned(job("job", "p-a"), **both).ask_for_facts == asked
