@@ -19,7 +19,7 @@ from placement_ac.core.dispatch.guard import GuardedFilter, GuardedScore
 from placement_ac.core.dispatch.profiles import Profile
 from placement_ac.core.dispatch.room import Room, room_of
 from placement_ac.core.dispatch.scores import ASKED_BY, SCORES
-from placement_ac.core.dispatch.scores.headroom import free_now
+from placement_ac.core.dispatch.scores.headroom import now_free
 from placement_ac.core.dispatch.shortage import shortage
 from placement_ac.core.inputs.state import ignore_rule_problem
 
@@ -60,7 +60,7 @@ class DispatchCycle:
         self._clusters = {cluster.name: cluster for cluster in clusters}
         self._filters = {name: GuardedFilter(rule, partial(report, name)) for name, rule in FILTERS.items()}
         self._scores = {name: GuardedScore(score, partial(report, name)) for name, score in SCORES.items()}
-        self._free_now = GuardedScore(free_now, partial(report, "Headroom"))
+        self._now_free = GuardedScore(now_free, partial(report, "Headroom"))
         self._quarantine = self._filters.pop(QUARANTINE)
         self._quarantined = {cluster.name: cluster for cluster in clusters if cluster.quarantine}
         self._with_others_jobs = [cluster for cluster in clusters if any(cluster.jobs.taken.values())]
@@ -108,14 +108,9 @@ class DispatchCycle:
         return FILTERS[refusal.filter].reads_queues
 
     def room(self, job: Workload, name: str) -> Room:
-        """Return the room of a cluster for the job beside those that wait there: their quota is reserved."""
-        cluster = self._clusters[name]
-        return room_of(self._scores["Headroom"].rate(job, cluster) if cluster.is_recent else None)
-
-    def room_where_it_waits(self, job: Workload, name: str) -> Room:
-        """Return the room of a cluster to which the job is nominated, beside those that have quota there."""
+        """Return the room of a cluster for the job, less what was nominated there since its answer."""
         cluster = self._clusters.get(name)
-        return room_of(self._free_now.rate(job, cluster) if cluster and cluster.is_recent else None)
+        return room_of(self._now_free.rate(job, cluster) if cluster and cluster.is_recent else None)
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.

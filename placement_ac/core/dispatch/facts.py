@@ -84,8 +84,8 @@ class Cluster:
     """Those of `running` whose quota `queue_facts` do not count yet."""
     is_recent: bool = False
     """Whether `queue_facts` are so new that they say whether there is room now."""
-    newcomers: int = 0
-    """How many of `waiting` came since the worker was asked."""
+    newcomers: list[Workload] = field(default_factory=list)
+    """Those of `waiting` that came since the worker was asked."""
     maintenance_in: float | None = None
     """Seconds until its maintenance begins; None: none is announced."""
     connected: bool = True
@@ -100,7 +100,7 @@ class Cluster:
     """None: it has none."""
     _by_queue: dict[Queue, list[Workload]] | None = None
     _free_quota: FreeQuota | None = None
-    _unreserved: FreeQuota | None = None
+    _now_free: FreeQuota | None = None
 
     @property
     def free_quota(self) -> FreeQuota:
@@ -110,11 +110,14 @@ class Cluster:
         return self._free_quota
 
     @property
-    def unreserved(self) -> FreeQuota:
-        """The quota of the worker's queues that no Workload has."""
-        if self._unreserved is None:
-            self._unreserved = FreeQuota(self.queue_facts or {}, self.came)
-        return self._unreserved
+    def now_free(self) -> FreeQuota:
+        """The quota of the worker's queues that is free now.
+
+        Less what those ask for that came since its answer; the others who wait there did not fit into it.
+        """
+        if self._now_free is None:
+            self._now_free = FreeQuota(self.queue_facts or {}, [*self.newcomers, *self.came])
+        return self._now_free
 
     def doubt(self, job: Workload) -> str:
         """Return why the worker may never give the job quota, though none is too small; "": no reason.
@@ -146,8 +149,10 @@ class Cluster:
         for workload in workloads:
             self.tried_by = workload.meta.uid if self.tried_by == "" else self.tried_by
             self.waiting.append(workload)
-            self.newcomers += 1
+            self.newcomers.append(workload)
             if self._free_quota is not None:
                 self._free_quota.add(workload)
+            if self._now_free is not None:
+                self._now_free.add(workload)
             if self._by_queue is not None:
                 self._by_queue.setdefault(queue_of(workload), []).append(workload)

@@ -50,6 +50,7 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot, self._needs)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
+        self._newcomers = {job.meta.uid for cluster in clusters for job in cluster.newcomers}
         self._in_vain: dict[tuple[object, ...], bool] = {}
         undecided = targets.workloads.undecided if policy.dispatcher else ()
         judged = [workload for workload in undecided if self._is_judged(workload)]
@@ -121,15 +122,16 @@ class JobFit:
     def waits_in_vain(self, workload: Workload) -> bool:
         """Whether none of its nominations is known to have room, and another cluster is, by its quota.
 
-        Workloads that ask for the same share one answer: others may have got that room in this plan.
+        Not before the next answer of a cluster to which it was nominated. Workloads that ask for the same
+        share one answer: others may have got that room in this plan.
         """
+        if workload.meta.uid in self._newcomers:
+            return False
         key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
         if key not in self._in_vain:
-            waits = [self._cycle.room_where_it_waits(workload, name) for name in workload.nominated]
+            in_vain = all(self.room(workload, name) >= Room.UNKNOWN for name in workload.nominated)
             others = [name for name in self._cluster_of if name not in workload.nominated]
-            self._in_vain[key] = min(waits, default=Room.FULL) >= Room.UNKNOWN and any(
-                self.room(workload, name) < Room.UNKNOWN for name in others
-            )
+            self._in_vain[key] = in_vain and any(self.room(workload, name) < Room.UNKNOWN for name in others)
         return self._in_vain[key]
 
     def shortage(self, workload: Workload) -> tuple[str, str]:
@@ -270,15 +272,15 @@ def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
 
 def _facts(
     snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], bool, int]:
+) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], bool, list[Workload]]:
     """Return the queues of a worker, if they are known, what else is known of it, the Workloads that have
-    got quota there since, whether that says if there is room now, and how many wait there since.
+    got quota there since, whether that says if there is room now, and those that wait there since.
     """
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, NO_JOB_FACTS, [], False, 0
+        return None, NO_JOB_FACTS, [], False, []
     came = [w for w in running if w.meta.uid not in facts.then.running]
-    new = sum(w.meta.uid not in facts.then.waiting for w in waiting)
+    new = [w for w in waiting if w.meta.uid not in facts.then.waiting]
     return facts.known, facts.known_of_jobs, came, is_recent(facts), new
 
 

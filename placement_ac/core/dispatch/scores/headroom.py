@@ -5,12 +5,13 @@ Reads the requests of the podSets, the quota of the ClusterQueue on the worker, 
 that wait there, or came since the worker was asked. Abstains where the worker's queues are not known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.free_quota import FreeQuota
 from placement_ac.core.inputs.queue_facts import FlavorQuota
 
 NOMINAL_POINTS: Final = 50.0
@@ -19,31 +20,33 @@ ROOM_POINTS: Final = 25.0
 """A cluster with as many points has room for the job now."""
 
 
-def headroom(job: Workload, cluster: Cluster, *, beside_waiting: bool = True) -> float | None:
+def headroom(job: Workload, cluster: Cluster) -> float | None:
     """Return the points of the scarcest resource: 50 to 100 if the unused nominal quota is enough.
 
     25 to 50 if it is with what can be borrowed. Otherwise the job has to wait there: less than 25, and the
     less, the more is asked for already in relation to the quota. 0 for a ClusterQueue that is not active.
     A cohort without a limit counts as lending as much as the nominal quota, or as the job asks for if that
-    is 0. 0 for a resource that the ClusterQueue does not name. `beside_waiting` False: those that only wait
-    there do not count.
+    is 0. 0 for a resource that the ClusterQueue does not name.
     """
+    return _points_of(job, cluster, lambda: cluster.free_quota)
+
+
+def now_free(job: Workload, cluster: Cluster) -> float | None:
+    """Return the points of what is free now: of those that wait there, only newcomers count."""
+    return _points_of(job, cluster, lambda: cluster.now_free)
+
+
+def _points_of(job: Workload, cluster: Cluster, quota: Callable[[], FreeQuota]) -> float | None:
     queue = queue_of(job)
     if cluster.queue_facts is None or not job.job.requests:
         return None
     if queue not in cluster.queue_facts or not cluster.queue_facts[queue].active:
         return 0.0
-    quota = cluster.free_quota if beside_waiting else cluster.unreserved
-    free, asked = quota.of(queue), _by_resource(job)
+    free, asked = quota().of(queue), _by_resource(job)
     if PODS not in free:  # then Kueue does not count them
         asked.pop(PODS, None)
     points = [_best_points(free.get(resource, ()), amounts) for resource, amounts in asked.items()]
     return min(points, default=None)
-
-
-def free_now(job: Workload, cluster: Cluster) -> float | None:
-    """Return the points beside those that have quota there, for a job that waits there itself."""
-    return headroom(job, cluster, beside_waiting=False)
 
 
 def may_have_room(job: Workload, cluster: Cluster) -> bool:

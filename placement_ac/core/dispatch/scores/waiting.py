@@ -12,5 +12,5 @@ from placement_ac.core.dispatch.facts import Cluster, queue_of
 def waiting(job: Workload, cluster: Cluster) -> float | None:
     """Return 100 where no job waits, 50 for one, 33 for two …"""
     facts = (cluster.queue_facts or {}).get(queue_of(job))
-    number = facts.pending + cluster.newcomers if facts else len(cluster.waiting)
+    number = facts.pending + len(cluster.newcomers) if facts else len(cluster.waiting)
     return 100.0 / (1 + number)

@@ -26,7 +26,7 @@ MINE, THEIRS = job("one"), job("two", queue="theirs")
         pytest.param("Waiting", cluster("a", waiting=[THEIRS]), 50.0, id="one waits, of any queue"),
         pytest.param(
             "Waiting",
-            cluster("a", waiting=[THEIRS], queue_facts=queues(pending=3), newcomers=1),
+            cluster("a", waiting=[THEIRS], queue_facts=queues(pending=3), newcomers=[THEIRS]),
             20.0,
             id="three when the worker was asked, and one since",
         ),

@@ -23,6 +23,8 @@ def facts(what: str, age: float = 0.0, then: WorkloadsThere = NO_WORKLOADS) -> W
     """A worker with 8 GPUs: `room`, `full`, room by what others `lend`, or `?`: it cannot be asked."""
     if what == "?":
         return WorkerFacts(problem="forbidden", age=age)
+    waiting = frozenset(f"Workload/{name}" for name in ("job", "j0", "j1", "j2", "j3", "j4"))
+    then = then._replace(waiting=waiting) if what != "room" else then
     [(queue, found)] = queues((GPU, "f", 8, 0 if what == "room" else 8)).items()
     if what == "lend":
         lent = [one._replace(borrowable=8000) for one in found.quotas[GPU]]
@@ -86,7 +88,8 @@ def test_of_those_that_wait_as_many_go_on_as_there_is_room_for() -> None:
 
 def test_a_job_that_was_placed_since_the_answer_takes_its_room() -> None:
     runs = raw_job("runs", pods=gpu_pods(8), cluster="p-a", check="Ready", mk="Ready")
-    assert nominated(planned(runs, job("job", "p-a"), known="room room")) == {"job": ("p-a", "p-b")}
+    both = {"a": facts("room", then=WorkloadsThere(waiting=frozenset({"Workload/job"}))), "b": facts("room")}
+    assert nominated(planned(runs, job("job", "p-a"), **both)) == {"job": ("p-a", "p-b")}
 
 
 @pytest.mark.parametrize(
