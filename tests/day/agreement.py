@@ -116,8 +116,14 @@ class Agreement:
         return {
             key
             for key, when in self.rules.left.items()
-            if when <= now and key in running and self.world.is_listed(*key)
+            if when <= now and key in running and self.world.is_listed(*key) and not self._holds(key[0])
         }
+
+    def _holds(self, placement: str) -> bool:
+        """Whether a mass loss is held: it also counts losses before those that `rules` knows of."""
+        check = self.world.hub.objects.get((constants.ADMISSION_CHECK, "", checks_of(placement)[1]), {})
+        conditions = check.get("status", {}).get("conditions", ())
+        return any("would go at once" in condition["message"] for condition in conditions)
 
     def _disconnected(self) -> set[tuple[str, str]]:
         """Clusters that are selected and listed, have credentials, and do not answer."""

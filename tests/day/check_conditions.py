@@ -22,6 +22,7 @@ class Quarantined:
     """A cluster that a condition calls quarantined. Times are seconds of the day."""
 
     since: float
+    """Since when nobody may try it until then: jobs that waited there, or tried it, are taken back."""
     retry_at: float
     """When one job may try it."""
 
@@ -48,8 +49,9 @@ class CheckConditions:
         for key in [key for key in self.quarantined if key[0] == placement and key[1] not in found]:
             del self.quarantined[key]
         for cluster, retry_at in found.items():
-            since = self.quarantined.get((placement, cluster), Quarantined(now, 0.0)).since
-            self.quarantined[placement, cluster] = Quarantined(since, retry_at)
+            before = self.quarantined.get((placement, cluster))
+            if before is None or before.retry_at != retry_at:
+                self.quarantined[placement, cluster] = Quarantined(now, retry_at)
 
 
 def _seconds(time: str) -> float:

@@ -130,7 +130,7 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
     others = eligible.difference(case.kept)
     about = fit.asks_about(case.workload) & others if case.asks and others else frozenset[str]()
     entries = _our_ready_entries(snapshot, case.workload) if case.kept else ()
-    if all(_says_where(fit, case.workload, entry.message) for entry in entries):
+    if not about and all(_says_where(fit, case.workload, entry.message) for entry in entries):
         return about
     facts = snapshot.fleet.queue_facts
     there = (name for name in case.kept if name not in facts or not facts[name].problem)
