@@ -155,7 +155,7 @@ class Settings(BaseModel):
     """How long a cluster that is no longer selected stays listed without jobs (only with the dispatcher).
     [default: 1h with the dispatcher, otherwise 0]"""
     step_size: int = Field(3, ge=1, le=20)
-    """How many clusters the dispatcher nominates in a round."""
+    """How many clusters the dispatcher nominates at once where it is not known which one has room."""
     dispatch_profile: Text = RANKED
     """How the dispatcher scores clusters: ranked, spread, pack, headroom, or weights, as Placement=1."""
     node_labels: CommaSeparated[str] = ()

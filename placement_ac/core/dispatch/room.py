@@ -1,5 +1,5 @@
 """
-What is known of a cluster's room for a job. It decides to how many clusters the job is nominated.
+The room of a cluster for a job, as far as it is known: it decides to how many the job is nominated.
 
 Pure.
 """
