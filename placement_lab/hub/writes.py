@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 CREATED_BY_PUT = {
     "events", "leases", "services", "clusterrolebindings", "clusterroles", "rolebindings", "roles",
 }  # fmt: skip
-# The propagationPolicy of a deletion that names none, if not Background, which kubectl always sends. Seen on a
-# kube-apiserver 1.36.2: it gives a Job of batch/v1 the finalizer `orphan`.
+# The propagationPolicy of a deletion that names none, if not Background, which kubectl always sends. Seen on
+# a kube-apiserver 1.36.2: it gives a Job of batch/v1 the finalizer `orphan`.
 DEFAULT_POLICIES = {"jobs.batch": "Orphan"}
 
 
