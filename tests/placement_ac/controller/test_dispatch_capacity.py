@@ -116,7 +116,7 @@ def test_a_worker_with_odd_numbers_is_logged_once_and_stops_nobody(stage: Stage,
     path = stage.admin.kueue("admissionchecks", "p")
     stage.admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
     stage.submit("one", requests={GPU: "4"})
-    soon(lambda: nominations(stage, "one"), [["p-a"]])
+    soon(lambda: nominations(stage, "one"), [["p-b"]])
     time.sleep(0.6)  # the next question is then a new one
     stage.submit("two", requests={GPU: "4"})
     stage.until_runs("two", "b")
