@@ -35,9 +35,11 @@ def test_without_wishes_it_is_the_placements_order() -> None:
 
 def test_filters_narrow_and_scores_put_in_order() -> None:
     one = job(annotations={SELECTOR: "gpu in (t4, l4)", PREFERRED: "10:gpu=l4"})
-    ranking = DispatchCycle(fleet(a="h100", c="l4")).rank(one, RANKED)
+    cycle = DispatchCycle(fleet(a="h100", c="l4"))
+    ranking = cycle.rank(one, RANKED)
     assert ranking.order == ("p-c", "p-b")
     assert ranking.refusals == {"p-a": FilterRefusal("ClusterAffinity", "didn't match gpu in (t4, l4)")}
+    assert problem(cycle, one) == "", "the others fit"
 
 
 def test_why_none_fits_the_most_common_reason_first() -> None:

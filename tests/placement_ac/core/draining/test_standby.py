@@ -101,6 +101,36 @@ def test_a_copy_that_it_has_nevertheless_is_nominated_there_again() -> None:
     assert answer.nominated == {"job": ("p-b", "p-a")}
 
 
+def test_a_job_that_has_a_copy_there_is_not_withdrawn() -> None:
+    """Kueue records an admission only while the cluster is nominated."""
+    held = WorkerCopies({JOB: True}, age=0.1)
+    assert Answer("b", ready("p-a"), before="ab", asked=held).nominated == {}
+    waits = WorkerCopies({JOB: False}, age=0.1)
+    assert Answer("b", ready("p-a"), before="ab", asked=waits).nominated == {"job": ("p-b",)}
+
+
+@pytest.mark.parametrize(
+    ("evicted", "again"),
+    [
+        pytest.param(None, True, id="never evicted"),
+        pytest.param(20.0, True, id="evicted before it got this quota"),
+        pytest.param(5.0, False, id="being evicted: the copy goes with the quota"),
+    ],
+)
+def test_a_copy_found_where_jobs_run_is_nominated_there_again_if_it_is_of_now(
+    evicted: float | None, again: bool
+) -> None:
+    job = ready("p-b", since=NOW - timedelta(seconds=10))
+    if evicted is not None:
+        when = (NOW - timedelta(seconds=evicted)).isoformat()
+        entry = {"type": "Evicted", "status": "True", "reason": "x", "message": ""}
+        job["status"]["conditions"].append(entry | {"lastTransitionTime": when})
+    ages = {Since(SinceKind.WITHDRAWN, "a"): 3.0}
+    held = WorkerCopies({JOB: True}, age=0.5)
+    answer = Answer("b", running("other", "p-a"), job, before="ab", ages=ages, asked=held)
+    assert answer.nominated == ({"job": ("p-b", "p-a")} if again else {})
+
+
 def test_jobs_that_run_there_go_on_and_the_list_stays() -> None:
     """Since when it drains is recorded: a write without a change of the list costs Kueue nothing."""
     answer = Answer("b", running("job", "p-a"), ready(name="new"), before="ab")

@@ -200,7 +200,12 @@ def imported_again(*objects: Raw, connected: bool = True, **rest: Any) -> Snapsh
 @pytest.mark.parametrize(
     ("seen", "names"),
     [
-        pytest.param(imported_again(connected=False), "a", id="Kueue has no connection by the new name"),
+        pytest.param(imported_again(connected=False), "a", id="Kueue does not know the new name"),
+        pytest.param(
+            imported_again(our_cluster("b", owners=("check", "mk")), connected=False),
+            "a",
+            id="Kueue is not connected by the new name",
+        ),
         pytest.param(imported_again(running("job", "p-a")), "a", id="jobs run there"),
         pytest.param(imported_again(), "b", id="nothing runs at all"),
         pytest.param(imported_again(workload("job")), "a", id="the gate is closed first"),
@@ -245,6 +250,8 @@ def test_a_second_name_is_recorded_and_stays_out_after_a_restart() -> None:
     recorded = {ANNOTATION_SECOND_NAMES: "b=a"}
     restarted = hub(listed="a", uids={}, annotations=recorded)
     assert listed_in(plan(restarted)) == ("p-a",)
+    one_claim = hub(listed="a", uids={}, claims={"a": "x"}, annotations=recorded)
+    assert listed_in(plan(one_claim)) == ("p-a",), "a claim without another one tells nothing apart"
     for told_apart in ({"uids": {"a": "1", "b": "2"}}, {"claims": {"a": "x", "b": "y"}, "uids": {}}):
         assert set(listed_in(plan(hub(listed="a", annotations=recorded, **told_apart)))) == {"p-a", "p-b"}
 
