@@ -101,7 +101,7 @@ def test_a_copy_that_it_has_nevertheless_is_nominated_there_again() -> None:
     assert answer.nominated == {"job": ("p-b", "p-a")}
 
 
-def test_a_job_that_has_a_copy_there_is_not_withdrawn() -> None:
+def test_a_job_that_has_quota_there_is_not_withdrawn() -> None:
     """Kueue records an admission only while the cluster is nominated."""
     held = WorkerCopies({JOB: True}, age=0.1)
     assert Answer("b", ready("p-a"), before="ab", asked=held).nominated == {}

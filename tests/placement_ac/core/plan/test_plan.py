@@ -500,7 +500,7 @@ def test_a_shared_cluster_goes_when_the_last_lets_go(objects: list[Any], gone: l
     assert "a" not in removed(*objects, of="p"), "the key of its own name removes it"
 
 
-@pytest.mark.parametrize(("listed", "gone"), [("p-a", []), ("q-a", ["p-a"])])
+@pytest.mark.parametrize(("listed", "gone"), [("p-a", []), ("q-a", ["p-a"])], ids=["it", "another one"])
 def test_a_placements_cluster_stays_while_another_config_lists_it(listed: str, gone: list[str]) -> None:
     objects = [*TWO, decision(), undecided(of="q"), our_cluster("a", owners=["one"])]
     assert removed(*objects, our_config(listed, of="q", owners=["two"]), of="p", hub=HubFacts()) == gone
