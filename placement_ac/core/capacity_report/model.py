@@ -104,7 +104,10 @@ class CapacityReport:
 
     @property
     def steps(self) -> object:
-        """The part that is worth a write when it differs: clusters, queues, nominal quota, and whole GPUs."""
+        """The part that is worth a write when it differs: clusters, queues, nominal quota, steps of use.
+
+        An admin plans with whole GPUs, and with a twentieth of everything else.
+        """
         return [
             (
                 cluster.name,
@@ -116,11 +119,14 @@ class CapacityReport:
         ]
 
     def _steps_of(self, quota: Mapping[Supply, Amounts]) -> list[tuple[object, ...]]:
+        def number(amount: int, supply: Supply, nominal: int) -> int:
+            return amount // (1000 if supply.resource in self.gpus else max(nominal // 20, 1))
+
         return [
             (
                 *supply,
                 one.nominal,
-                *((one.used // 1000, (one.waiting or 0) // 1000) if supply.resource in self.gpus else ()),
+                *(number(some or 0, supply, one.nominal) for some in (one.used, one.waiting)),
             )
             for supply, one in quota.items()
         ]

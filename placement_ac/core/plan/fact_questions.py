@@ -20,8 +20,8 @@ FACTS_AGAIN_SECONDS: Final = 15.0
 """How often a worker is asked at most."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
-FACTS_AFTER_END_SECONDS: Final = 1.0
-"""When a worker is asked again at the earliest because a job has left it: others wait for its quota."""
+FACTS_AFTER_CHANGE_SECONDS: Final = 1.0
+"""When a worker is asked again at the earliest because other jobs run there: more or less is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection
     `again`: those of whose answers some do not count: they are asked FACTS_WAIT_SECONDS after the last time.
     """
     soon = [name for name in names if _is_asked_soon(snapshot, name, again)]
-    freed = _freed(snapshot, names)
+    changed = _changed(snapshot, names)
     asked = [name for name in names if name not in soon]
     unknown = [name for name in asked if name in again or not has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}
-    lasts = {name: FACTS_AFTER_END_SECONDS if name in freed else FACTS_AGAIN_SECONDS for name in ages}
+    lasts = {name: FACTS_AFTER_CHANGE_SECONDS if name in changed else FACTS_AGAIN_SECONDS for name in ages}
     due = [name for name, age in ages.items() if age >= lasts[name]]
     lasting = frozenset(map(_since, unknown))
     left = [FACTS_WAIT_SECONDS - snapshot.age(since) for since in lasting]
@@ -116,16 +116,14 @@ def is_recent(facts: WorkerFacts) -> bool:
     return facts.known is not None and facts.age <= FACTS_AGAIN_SECONDS + FACTS_WAIT_SECONDS
 
 
-def _freed(snapshot: Snapshot, names: Collection[str]) -> frozenset[str]:
-    """Return those that a Workload has left since they were asked: its quota is free."""
+def _changed(snapshot: Snapshot, names: Collection[str]) -> frozenset[str]:
+    """Return those where other Workloads run than when they were asked."""
     running: dict[str, set[str]] = {name: set() for name in names}
     for workload in snapshot.workloads if names else ():
         if workload.cluster in running:
             running[workload.cluster].add(workload.meta.uid)
     facts = snapshot.fleet.queue_facts
-    return frozenset(
-        name for name in names if name in facts and not facts[name].then.running <= running[name]
-    )
+    return frozenset(name for name in names if name in facts and facts[name].then.running != running[name])
 
 
 def _is_asked_soon(snapshot: Snapshot, name: str, again: Collection[str]) -> bool:

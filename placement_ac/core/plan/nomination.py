@@ -109,7 +109,7 @@ def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:
     if all(entry.message.startswith(where) for entry in entries):
         return ""
     next_round = snapshot.now + timedelta(seconds=max(case.left, 0.0))
-    goes_on = bool(case.more) and bool(_best(fit, case))
+    goes_on = bool(case.more) and bool(_fitting(fit, case))
     then = f"next round at {next_round:%H:%M:%SZ}" if goes_on else "no other cluster fits"
     return f"{where}at {snapshot.now:%H:%M:%SZ}, {what}; {then}"
 
@@ -137,11 +137,11 @@ def _asked_about(snapshot: Snapshot, fit: JobFit, case: "_Case", eligible: froze
     return about | fit.askable(case.workload, there)
 
 
-def _best(fit: JobFit, case: "_Case") -> list[str]:
-    """Return the clusters that fit it, best first; those where the job failed only if there is no other."""
+def _fitting(fit: JobFit, case: "_Case") -> list[str]:
+    """Return the clusters that fit it, best first; those where it failed, or that it dislikes, are last."""
     workload = case.workload
     order = [name for name in fit.ranking(workload).order if name in case.more]
-    return [name for name in order if not fit.avoids(workload, name)] or order
+    return sorted(order, key=lambda name: bool(fit.avoids(workload, name)))
 
 
 def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:
@@ -155,7 +155,10 @@ def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:
     workload = case.workload
     if not (case.due or case.withdrawn or fit.waits_in_vain(workload)):
         return []
-    rooms = [(fit.room(workload, name), name) for name in _best(fit, case)]
+    rooms = [(fit.room(workload, name), name) for name in _fitting(fit, case)]
+    others = [room for room, name in rooms if not fit.avoids(workload, name)]
+    if min(others, default=Room.FULL) < Room.FULL:
+        rooms = rooms[: len(others)]  # where it failed, it goes only if all others are full
     best = min((room for room, _ in rooms), default=Room.FULL)
     number = step_size if best is Room.UNKNOWN else 1
     if best >= Room.UNKNOWN and not case.due:

@@ -95,7 +95,7 @@ def test_a_job_that_was_placed_since_the_answer_takes_its_room() -> None:
 @pytest.mark.parametrize(
     ("age", "asked"), [(0.9, ()), (1.0, ("p-a",)), (14.9, ("p-a",)), (15.0, ("p-a", "p-b"))]
 )
-def test_a_worker_that_a_job_has_left_is_asked_again_at_once(age: float, asked: tuple[str, ...]) -> None:
+def test_a_worker_where_other_jobs_run_is_asked_again_at_once(age: float, asked: tuple[str, ...]) -> None:
     before = WorkloadsThere(running=frozenset({"Workload/gone"}))
     both = {"a": facts("full", age, then=before), "b": facts("full", age)}
     assert planned(job("job", "p-a"), **both).ask_for_facts == asked
