@@ -33,6 +33,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from placement_ac.core.api.errors import LoginFailed
+from placement_ac.core.api.printable import one_line
 from placement_ac.core.kubeconfig.expiry import token_lifetime
 from placement_ac.core.kubeconfig.parse import (
     NO_IMPERSONATION,
@@ -297,18 +298,18 @@ def _current(config: Kubeconfig, name: str) -> tuple[KubeconfigCluster, Kubeconf
     clusters = {entry.name: entry.cluster for entry in config.clusters}
     users = {entry.name: entry.user for entry in config.users}
     if not name:
-        known = f": {', '.join(contexts)}" if contexts else ""
+        known = f": {one_line(', '.join(contexts))}" if contexts else ""
         raise KubeconfigRefused(f"set current-context, or use --context: no context is chosen{known}")
     if name not in contexts:
-        raise KubeconfigRefused(f"use another context: there is none with the name {name}")
+        raise KubeconfigRefused(f"use another context: there is none with the name {one_line(name)}")
     context = contexts[name]
     if context.cluster not in clusters:
         raise KubeconfigRefused(
-            f"set the cluster of context {name}: there is none with the name {context.cluster!r}"
+            f"set the cluster of context {one_line(name)}: there is none with the name {context.cluster!r}"
         )
     if context.user and context.user not in users:
         raise KubeconfigRefused(
-            f"set the user of context {name}: there is none with the name {context.user!r}"
+            f"set the user of context {one_line(name)}: there is none with the name {context.user!r}"
         )
     return clusters[context.cluster], users.get(context.user, KubeconfigUser())
 

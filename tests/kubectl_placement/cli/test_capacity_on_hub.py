@@ -44,7 +44,9 @@ def stage(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPat
     with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS) as opened:
         opened.submit("one", requests={GPU: "3"})
         opened.until_runs("one", "a")
-        opened.submit("two", requests={GPU: "3"})
+        opened.submit(
+            "two", requests={GPU: "3"}, annotations={"kueue.x-k8s.io/multikueue-cluster-names": "a"}
+        )
         run = on_hub(controllers.kubeconfig)
         soon(lambda: [(row["used"], row["waiting"]) for row in shown(run)["totals"]], [(3, 3), (0, 0)])
         yield opened

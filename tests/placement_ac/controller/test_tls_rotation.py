@@ -105,6 +105,7 @@ def restart(hub: Hub, change: Callable[[], object]) -> None:
 def test_a_new_ca_in_the_kubeconfig(
     hub: Hub, admin: Driver, controllers: Controllers, log: io.StringIO, leader_elect: bool
 ) -> None:
+    hub.write_kubeconfig(controllers.kubeconfig)
     controllers.start(leader_elect=leader_elect)
     eventually(asking_for(admin, "before"), "Active")
     restart(hub, hub.rotate_ca)

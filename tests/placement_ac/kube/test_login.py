@@ -498,6 +498,7 @@ FIELDS = ("apiVersion", "clusters", "contexts", "current-context", "users", "pre
 @example(content="plain text")
 @example(content=["a", "list"])
 @example(content={"current-context": "c", "contexts": [{"name": "c", "context": "text"}]})
+@example(content={"current-context": "a\x1eb"})
 def test_a_kubeconfig_of_any_other_shape_is_refused_in_one_line(tmp_path: Path, content: object) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(content), "utf-8")

@@ -106,6 +106,7 @@ def test_a_hub_whose_new_ca_does_not_arrive_makes_it_unhealthy_until_it_does(
     hub: Hub, admin: Driver, controllers: Controllers, pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten(monkeypatch, TLS_FAILED_SECONDS=1.0, UNREACHABLE_PAUSE_SECONDS=0.2, RENEW_SECONDS=0.2)
+    hub.write_kubeconfig(controllers.kubeconfig)
     start(controllers, pages)
     eventually(lambda: pages("/readyz"), (200, "ok"))
     with hub.outage():
