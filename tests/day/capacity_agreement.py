@@ -72,6 +72,8 @@ class CapacityAgreement:
     """Clusters whose queues are on hold."""
     _wrong_sums: set[str] = field(default_factory=set)
     """Of the last comparison: one ConfigMap is written before the other."""
+    _wrong_waits: set[tuple[str, int]] = field(default_factory=set)
+    """Of the last comparison, cluster and GPUs: a job that waited there for a moment may be shown."""
     _answers: deque[Mapping[str, float]] = field(default_factory=lambda: deque(maxlen=MINUTES))
     """The last answers of the workers, as they were at the last comparisons."""
 
@@ -120,8 +122,13 @@ class CapacityAgreement:
         if report is None or self.world.controller.metrics is None:
             return
         wrong_sums = set(_wrong_sums(report))
+        wrong_waits, self._wrong_waits = self._wrong_waits, set()
         lasting, self._wrong_sums = wrong_sums & self._wrong_sums, wrong_sums
-        for problem in (*self._problems(report), *self._missing(report, before), *sorted(lasting)):
+        for problem in (
+            *self._problems(report, wrong_waits),
+            *self._missing(report, before),
+            *sorted(lasting),
+        ):
             self.rules.found("capacity", problem)
 
     def _published(self) -> CapacityReport | None:
@@ -159,7 +166,7 @@ class CapacityAgreement:
 
     # -- what is published
 
-    def _problems(self, report: CapacityReport) -> Iterator[str]:
+    def _problems(self, report: CapacityReport, wrong_waits: set[tuple[str, int]]) -> Iterator[str]:
         """Yield what is wrong of the workers that answer, and were asked since the controller began."""
         doubtful = self._doubtful()
         for cluster in report.clusters:
@@ -171,7 +178,7 @@ class CapacityAgreement:
                 used = self._used[cluster.name]
                 then = _between(used, asked - ASKED_SECONDS, asked + ASKED_SECONDS)
                 yield from self._of_cluster(cluster, asked, then)
-                yield from self._of_waiting(cluster)
+                yield from self._of_waiting(cluster, wrong_waits)
 
     def _doubtful(self) -> set[str]:
         """Return where jobs are whose cluster was away: Kueue runs them elsewhere than the hub says."""
@@ -194,14 +201,16 @@ class CapacityAgreement:
                 is_so = f"{queue.name} has {_text(now)} now, had {_text(at_once)}"
                 yield f"{where}: {is_so}, and capacity shows {shown}"
 
-    def _of_waiting(self, cluster: ClusterCapacity) -> Iterator[str]:
-        """Yield how many GPUs are waited for, if capacity shows another number.
+    def _of_waiting(self, cluster: ClusterCapacity, before: set[tuple[str, int]]) -> Iterator[str]:
+        """Yield how many GPUs are waited for, if capacity shows another number, as it did `before`.
 
         On a worker that began bare, a LocalQueue may not be known: its jobs wait for nothing there.
         """
         lately = _between(self._waiting[cluster.name], self.world.now - LATE_SECONDS, self.world.now)
         shown = sum(_gpus_of(queue).waiting for queue in cluster.queues)
         if shown not in lately and not self.world.bare:
+            self._wrong_waits.add((cluster.name, shown))
+        if self._wrong_waits & before & {(cluster.name, shown)}:
             yield f"{cluster.name}: jobs wait for {sorted(lately)} GPUs, and capacity shows {shown}"
 
     def _missing(self, report: CapacityReport, before: Mapping[str, float]) -> Iterator[str]:
