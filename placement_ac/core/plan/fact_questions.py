@@ -17,7 +17,7 @@ from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
 FACTS_AGAIN_SECONDS: Final = 15.0
-"""How often a worker is asked at most."""
+"""How often a worker is asked, unless other jobs run there since."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
 FACTS_AFTER_CHANGE_SECONDS: Final = 1.0
