@@ -116,7 +116,7 @@ class JobFit:
         return not_asked_enough(self._snapshot, own.intersection(self._needs))
 
     def room(self, workload: Workload, name: str) -> Room:
-        """Return the room of a MultiKueueCluster for the Workload, less what came since its worker's answer."""
+        """Return the room of a MultiKueueCluster for the Workload, less what came since its answer."""
         return self._cycle.room(workload, name)
 
     def waits_in_vain(self, workload: Workload) -> bool:
