@@ -128,14 +128,6 @@ PROVIDERS = """\
         interactiveMode: Never
 """
 """The part of Kueue's configuration that lists the access providers."""
-MOUNTS = [
-    {
-        "name": "manager-config",
-        "mountPath": "/controller_manager_config.yaml",
-        "subPath": "controller_manager_config.yaml",
-    }
-]
-"""The volumes of Kueue's container, without the plugin's."""
 
 
 def objects() -> list[Object]:

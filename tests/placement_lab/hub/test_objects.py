@@ -406,7 +406,7 @@ def test_orphaned_dependents_stay(client: Client) -> None:
 def test_what_a_job_owns_stays_unless_its_deletion_says_otherwise(
     client: Client, policy: str, stays: bool
 ) -> None:
-    """Kubectl says Background; Kubernetes' Python client says nothing unless it is told to."""
+    """kubectl sends Background; Kubernetes' Python client sends no policy by default."""
     job = {"metadata": {"name": "train"}, "spec": {"template": {"spec": {"restartPolicy": "Never"}}}}
     created = client.create(JOBS, {"apiVersion": "batch/v1", "kind": "Job"} | job)
     client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
