@@ -5,9 +5,6 @@ from typing import Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
     FAIL,
-    KUBE_CONFIG,
-    NOTHING,
-    RESTART,
     Break,
     configured,
     crd,
@@ -44,8 +41,7 @@ PROFILES: Final = (
         "cluster-profile-gate",
         FAIL,
         "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited(NOTHING, lambda file: None),
-        runs=True,
+        edited("featureGates: MultiKueueClusterProfile: true"),
     ),
     Break(
         "the gate of ClusterProfiles is not set",
@@ -53,11 +49,7 @@ PROFILES: Final = (
         "cluster-profile-gate",
         FAIL,
         "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited(
-            configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
-            lambda file: file.update(featureGates={"MultiKueueClusterProfile": True}),
-        ),
-        runs=True,
+        edited("featureGates: MultiKueueClusterProfile: true"),
     ),
     Break(
         "the CRD of ClusterProfiles is missing",
@@ -84,11 +76,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
         "none of them match",
-        edited(
-            configured("- name: open-cluster-management", "- name: another"),
-            lambda file: file["multiKueue"]["clusterProfile"]["accessProviders"].append(PROVIDER),
-        ),
-        runs=True,
+        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "another access provider has a variable, which may be secret",
@@ -97,8 +85,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
         "none of them match",
-        f"kubectl edit {KUBE_CONFIG}  # multiKueue.clusterProfile.accessProviders: {json.dumps(PROVIDER)}\n"
-        f"{RESTART}",
+        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "a profile has a provider that is not OCM's, and that Kueue has not",
@@ -107,8 +94,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers secretreader, Kueue has open-cluster-management: "
         "none of them match",
-        f"kubectl edit {KUBE_CONFIG}  # multiKueue.clusterProfile.accessProviders: add secretreader, "
-        "with the command of its plugin",
+        edited("multiKueue.clusterProfile.accessProviders: add secretreader, with the command of its plugin"),
     ),
     Break(
         "Kueue has no access provider",
@@ -117,11 +103,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has none: "
         "none of them match",
-        edited(
-            configured(healthy.PROVIDERS, ""),
-            lambda file: file["multiKueue"].update(clusterProfile={"accessProviders": [PROVIDER]}),
-        ),
-        runs=True,
+        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "Kueue's configuration has providers under both names",
@@ -130,7 +112,7 @@ PROFILES: Final = (
         FAIL,
         "Kueue's configuration has both accessProviders and credentialsProviders: "
         "Kueue does not start with both",
-        f"kubectl edit {KUBE_CONFIG}  # move all under accessProviders",
+        edited("move all under accessProviders"),
     ),
     Break(
         "the gate of external frameworks is off",
@@ -138,10 +120,6 @@ PROFILES: Final = (
         "external-frameworks-gate",
         FAIL,
         "the gate MultiKueueAdaptersForCustomJobs is off: PipelineRun.v1.tekton.dev are not sent",
-        edited(
-            gate("MultiKueueAdaptersForCustomJobs: false"),
-            lambda file: file["featureGates"].update(MultiKueueAdaptersForCustomJobs=True),
-        ),
-        runs=True,
+        edited("featureGates: MultiKueueAdaptersForCustomJobs: true"),
     ),
 )

@@ -151,7 +151,7 @@ BREAKS = (
         "WARN",
         "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
         " objects of workloads.kueue.x-k8s.io may be stored in v1beta1",
-        "before=$(kubectl config current-context) &&\nkubectl config use-context cluster2 &&\ncurl ",
+        "kubectl config use-context cluster2  # and back afterwards\ncurl ",
         fixed_by=stored_in("v1beta2"),
     ),
     Break(
