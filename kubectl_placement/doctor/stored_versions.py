@@ -89,8 +89,9 @@ def _migrate(kubectl: Kubectl, names: Iterable[str], *, is_served: bool) -> str:
     The script knows only the current context.
     """
     use = f"kubectl config use-context {shlex.quote(kubectl.context)}  # and back afterwards\n"
+    patch = kubectl.run("patch", "crd", *names, *_PATCH)
     script = f"bash {_SCRIPT}" + ("" if is_served else f" --kubectl-get-api-version={NEW}")
-    return f"{use if kubectl.context else ''}curl -fsSLO {_URL} &&\n{script} &&\n{kubectl.run('patch', 'crd', *names, *_PATCH)}"
+    return f"{use if kubectl.context else ''}curl -fsSLO {_URL} &&\n{script} &&\n{patch}"
 
 
 RULES: Final = (stored_versions,)
