@@ -36,12 +36,12 @@ from kubectl_placement.hub import kinds
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import ADDON, EVENT, JOB, NAMESPACE, Kind
+from placement_ac.core.api.constants import ADDON, EVENT, JOB, LOCAL_QUEUE, Kind
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
-_UNUSED: Final = {EVENT, NAMESPACE, ADDON, *WORKER_QUEUE_KINDS}
+_UNUSED: Final = {EVENT, ADDON, *WORKER_QUEUE_KINDS} - {LOCAL_QUEUE}
 KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), JOB)
 """The kinds that the rules for the hub read."""
 

@@ -21,6 +21,7 @@ from kubectl_placement.doctor import (
     installation,
     kueue_config_rules,
     kueue_gates,
+    managed_namespaces,
     nominations,
     own_rights,
     own_worker,
@@ -48,6 +49,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *cluster_sets.RULES,
     *deletion.RULES,
     *admission_checks.RULES,
+    *managed_namespaces.RULES,
     *nominations.RULES,
     *own_worker.RULES,
     *worker_setup.RULES,
@@ -63,6 +65,7 @@ _NEED_KUEUE: Final = frozenset(
         installation.kueue_release,
         *kueue_config_rules.RULES,
         *kueue_gates.RULES,
+        *managed_namespaces.RULES,
         *cluster_profiles.RULES,
         *external_frameworks.RULES,
     )

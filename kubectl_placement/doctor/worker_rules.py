@@ -13,6 +13,7 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
+from kubectl_placement.doctor.managed_namespaces import FIELD, label_namespaces, unmanaged
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
@@ -26,7 +27,7 @@ from kubectl_placement.doctor.worker_inspection import (
 from kubectl_placement.doctor.worker_origin import origin
 from kubectl_placement.doctor.worker_queue_rules import APPLY, queues
 from kubectl_placement.doctor.worker_queue_rules import RULES as QUEUE_RULES
-from kubectl_placement.hub.dump import MissingRight
+from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
 from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.constants import (
@@ -34,11 +35,12 @@ from placement_ac.core.api.constants import (
     KUEUE_MANAGER,
     LABEL_MANAGED_BY,
     MANAGED_BY,
+    NAMESPACE,
     SECRET,
     WORKLOAD,
 )
 from placement_ac.core.api.fields import labels_of
-from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP
+from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_MAP, gates_in_config, parsed_config
 from placement_ac.core.api.kueue_integrations import integrations_of_config_map
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs import fitness
@@ -180,7 +182,8 @@ def jobs(worker: InspectedWorker) -> Iterator[Finding]:
 
 @worker_rule(
     "worker-integrations",
-    "if its configuration can be read: Kueue there starts the kinds of jobs that the hub's Kueue sends",
+    "if its configuration can be read: Kueue there starts the kinds of jobs that the hub's Kueue sends, and"
+    " manages the namespaces of the hub's LocalQueues",
     f"kubectl --context CLUSTER edit configmap -n KUEUE {KUEUE_CONFIG_MAP}",
 )
 def integrations(worker: InspectedWorker) -> Iterator[Finding]:
@@ -196,7 +199,23 @@ def integrations(worker: InspectedWorker) -> Iterator[Finding]:
             f"Kueue there does not start {lacking}: such a job that is sent there stays suspended for ever",
             f"{edit}  # integrations: frameworks: {lacking}\n{restart}",
         )
+    yield from _unmanaged(worker, config)
     yield ok("Kueue there starts the job kinds that the hub's Kueue sends")
+
+
+def _unmanaged(worker: InspectedWorker, config_map: Object | fitness.Unknown) -> Iterator[Finding]:
+    """Yield the namespaces of the hub's LocalQueues whose jobs Kueue there leaves alone."""
+    config = "unknown" if isinstance(config_map, fitness.Unknown) else parsed_config(config_map)
+    if isinstance(config, str):
+        return
+    names = {queue.namespace for queue in worker.target.queues}
+    there = {name: raw for (_, name), raw in worker.objects[NAMESPACE].items() if name in names}
+    if left := unmanaged(config, gates_in_config(config), worker.release, there):
+        yield fail(
+            f"Kueue there leaves jobs of namespace {joined(left)} alone, as its {FIELD} selects others:"
+            " such a job that is sent there stays suspended for ever",
+            label_namespaces(worker.kubectl, config, left),
+        )
 
 
 @worker_rule(
