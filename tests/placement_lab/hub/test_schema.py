@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from placement_lab.hub import Hub, kinds, table
+from placement_lab.hub import kinds, table
 from placement_lab.structural_schema import rules
 from placement_lab.structural_schema.rules import Violation
 from placement_lab.structural_schema.schema_node import UNSET
-from tests.support.driver import eventually
-from tests.support.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
+from tests.support.hub_client import CONFIGS, CRDS, KUEUE, TABLE, Client, config, crd, spec_schema
 from tests.support.real_hub import HubMaker
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -217,37 +216,6 @@ def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> 
     assert empty.names(THINGS) == []
 
 
-@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
-def test_a_stored_version_need_not_be_served(empty: Client) -> None:
-    definition = crd("Thing", spec_schema(a=TEXT))
-    served = definition["spec"]["versions"][0]
-    definition["spec"]["versions"] = [served | {"storage": False}, served | {"name": "v2", "served": False}]
-    empty.create(CRDS, definition)
-    owners = [empty.create(THINGS, thing({}, name)) for name in ("one", "two")]
-    references = [
-        {
-            "apiVersion": "example.com/v1",
-            "kind": "Thing",
-            "name": o["metadata"]["name"],
-            "uid": o["metadata"]["uid"],
-        }
-        for o in owners
-    ]
-    owned = thing({"a": "x"}, "owned")
-    owned["metadata"]["ownerReferences"] = references
-    empty.create(THINGS, owned)
-    empty.delete(f"{THINGS}/one")
-    eventually(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
-    assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
-
-
-def test_the_callers_definitions_are_copied() -> None:
-    definition = crd("Thing", spec_schema(a=TEXT))
-    with Hub(crds=[definition]) as hub:
-        definition["spec"]["names"]["kind"] = "Other"
-        assert Client(hub).get(f"{CRDS}/things.example.com")["spec"]["names"]["kind"] == "Thing"
-
-
 @pytest.mark.embedded("a real API server describes more")
 @pytest.mark.parametrize("name", [crd["metadata"]["name"] for crd in kinds.bundled()])
 def test_every_bundled_kind_can_be_listed_and_has_a_schema(client: Client, name: str) -> None:
@@ -337,17 +305,6 @@ def test_accept_headers(client: Client, accept: str, code: int) -> None:
     assert client.ask("GET", CONFIGS, Accept=accept).status_code == code
 
 
-def test_placements_in_columns(client: Client) -> None:
-    body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-            "metadata": {"name": "p"}, "spec": {}}  # fmt: skip
-    client.create(f"{OCM}/placements", body)
-    satisfied = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
-    status = {"status": {"conditions": [satisfied], "numberOfSelectedClusters": 0}}
-    client.patch(f"{OCM}/placements/p/status", status)
-    assert client.ok("GET", f"{OCM}/placements", Accept=TABLE)["rows"][0]["cells"] == ["p", "False", "No", 0]
-
-
 @pytest.mark.embedded("a real API server describes more")
 def test_events_and_counts_in_columns(client: Client) -> None:
     path = "/api/v1/namespaces/default/events"
@@ -387,10 +344,6 @@ def test_json_paths(path: str, found: list[Any]) -> None:
 )  # fmt: skip
 def test_ages(seconds: int, shown: str) -> None:
     assert table.duration(seconds) == shown
-
-
-def test_the_age_of_a_malformed_timestamp() -> None:
-    assert table.age(5) == "<unknown>"
 
 
 # -- CEL

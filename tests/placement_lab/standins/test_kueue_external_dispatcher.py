@@ -124,20 +124,3 @@ def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
     external.apply(config("worker1", "worker3"))
     external.until_runs("e", "worker2", "worker3")
     assert external.fleet.counter.counts_of("e")["maxCopies"] == 2
-
-
-def test_external_dispatcher_draining(external: WorkloadEnvironment) -> None:
-    external.fleet.release("worker1", "worker2")
-    submitted(external, "d0")
-    external.nominate("d0", "worker2")
-    external.until_placed("d0", "worker2")
-    submitted(external, "d1")
-    external.nominate("d1", "worker1")
-    external.until_placed("d1", "worker1")
-    assert external.fleet.finish("d0") == ["worker2"]
-    external.wait(lambda: is_condition_true(external.workload("d0"), "Finished"))
-    external.until(lambda: external.copies("d0"), [])
-    external.apply(config("worker1", "worker3"))
-    external.until(lambda: external.says("multikueue"), "True Active | The admission check is active")
-    assert external.placed("d1") == ("worker1", [])
-    assert external.fleet.counter.counts_of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}

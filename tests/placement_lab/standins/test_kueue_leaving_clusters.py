@@ -4,9 +4,6 @@ The stand-in for Kueue when a cluster, the list or a worker goes, as recorded in
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
 
-import base64
-import json
-
 import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET
@@ -84,28 +81,6 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
     stage.wait(lambda: (stage.says("worker1") or "").startswith(expected))
     stage.apply(*stage.fleet.secrets())
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
-
-
-def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
-    stage = staged(2)
-    why = "workloads.kueue.x-k8s.io is forbidden"
-    forbidden = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
-    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=forbidden, times=1000)
-    stage.fleet.hubs["worker1"].drop_watches("error-500", "workloads")
-    stage.wait(
-        lambda: (stage.says("worker1") or "").startswith(
-            f"False ClientConnectionFailed | {why}; connection attempts: "
-        )
-    )
-
-
-def test_broken_configuration_invalid_ca(staged: Staged) -> None:
-    stage = staged(2)
-    found = json.loads(stage.fleet.kubeconfig("worker1"))
-    found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
-    patch = {"stringData": {"kubeconfig": json.dumps(found)}}
-    stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
-    stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
 
 
 def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None:

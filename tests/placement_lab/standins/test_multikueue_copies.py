@@ -5,13 +5,11 @@ Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.p
 that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from placement_lab.standins.multikueue import (
-    DeleteCopy,
     KueueSettings,
     ReconcileResult,
     RemoteWorker,
@@ -111,15 +109,6 @@ def test_a_copy_that_has_not_run_its_job_is_retried(
     assert is_condition_true(after, "Finished") is finished
 
 
-def test_a_copy_beside_a_foreign_job_is_admitted_and_never_recorded() -> None:
-    """By its code (issue 12404): the other copies are deleted, then Kueue fails, again and again."""
-    foreign = replace(ADMITTED, has_foreign_job=True)
-    inputs = inputs_of(workload(nominated=ALL), {"worker1": WAITS, "worker2": foreign})
-    decision = reconcile(MK, inputs)
-    assert decision.operations == (DeleteCopy("worker1"),)
-    assert decision.failed
-
-
 def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
     """By its code, step 4."""
     out = worker_with("QuotaReserved", "Admitted", "Evicted", with_job=True)
@@ -131,15 +120,6 @@ def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
         "message": message,
         "lastTransitionTime": format_time(NOW),
     }
-
-
-def test_a_deleted_workload_is_deleted_on_reachable_workers() -> None:
-    """cluster-unlisted-variants.log 94.96; config-deleted.log 78.62: without a config nothing is."""
-    deleted = placed()
-    deleted["metadata"]["deletionTimestamp"] = format_time(NOW)
-    at = inputs_of(deleted, {"worker1": WAITS, "worker2": RUNS}, listed=("worker1",))
-    assert steps(reconcile(MK, at)) == ["DeleteCopy worker1"]
-    assert reconcile(MK, replace(at, clusters=None)) == ReconcileResult()
 
 
 def test_garbage_collection_deletes_orphaned_copies() -> None:
@@ -156,15 +136,6 @@ def test_garbage_collection_deletes_orphaned_copies() -> None:
 
 def on_worker(found: Obj | None, remote_job: Obj | None = None, *, room: bool = True) -> ReconcileResult:
     return reconcile_copy(found, remote_job, queue="cluster-queue", room=room, now=NOW)
-
-
-def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
-    """dispatch.log 1.38."""
-    remote_job = worker_job(job(), workload(), "multikueue")
-    assert on_worker(ADMITTED.copy, remote_job).operations == (SuspendJob(False),)
-    remote_job["spec"]["suspend"] = False
-    assert on_worker(None, remote_job).operations == (SuspendJob(True),)
-    assert on_worker(ADMITTED.copy, remote_job) == ReconcileResult()
 
 
 def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:

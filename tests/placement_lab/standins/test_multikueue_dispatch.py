@@ -14,11 +14,9 @@ from placement_lab.standins.multikueue import (
     ALL_AT_ONCE,
     INCREMENTAL,
     CreateJob,
-    ForgetRound,
     KueueSettings,
     ReconcileResult,
     StartRound,
-    copy_of,
     decide,
     keep_what_others_own,
     refusal,
@@ -111,16 +109,6 @@ def test_what_the_copies_of_other_kinds_name(kind: str, annotations: list[str]) 
     assert created["labels"]["kueue.x-k8s.io/multikueue-origin"] == "multikueue"
 
 
-def test_the_copy_has_the_spec_of_the_original_and_no_owner() -> None:
-    created = copy_of(workload(), "multikueue")
-    assert created["spec"] == workload()["spec"]
-    assert created["metadata"] == {
-        "name": "job-b1",
-        "namespace": "default",
-        "labels": {"kueue.x-k8s.io/multikueue-origin": "multikueue"},
-    }
-
-
 def test_incremental_nominates_three_in_the_configs_order() -> None:
     """DESIGN.md: stepSize 3 a round, exactly in the config's order since 0.19."""
     at = inputs_of(workload(), listed=("z", "b", "y", "a"), settings=KueueSettings(dispatcher=INCREMENTAL))
@@ -152,12 +140,6 @@ def test_incremental_stalls_until_the_round_ends(age: float, nominated: list[str
     else:
         assert written(decision)["status"]["nominatedClusterNames"] == nominated
     assert reconcile(MK, at).operations == (), "worker3's copy is out of reach, nobody else is nominated"
-
-
-def test_incremental_resets_its_round_with_the_quota() -> None:
-    settings = KueueSettings(dispatcher=INCREMENTAL)
-    at = inputs_of(workload(true=()), settings=settings, round_started=NOW - 1)
-    assert reconcile("dispatcher", at).operations == (ForgetRound(),)
 
 
 def test_incremental_ignores_other_checks() -> None:

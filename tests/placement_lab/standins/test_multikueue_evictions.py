@@ -24,7 +24,6 @@ from placement_lab.standins.multikueue import (
     WriteJobStatus,
     WriteStatus,
     decide,
-    hub_job,
     refusal,
 )
 from placement_lab.standins.multikueue.objects import (
@@ -101,19 +100,6 @@ def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
     )
 
 
-def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
-    """cluster-unlisted-while-running.log 11.93, 12.97."""
-    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
-    busy = job(suspend=True, active=1)
-    first = reconcile(
-        MK, inputs_of(evicted, {"worker1": worker_with("Evicted")}, listed=("worker1",), job=busy)
-    )
-    assert steps(first) == ["CreateJob worker1"]
-    stopped = worker_with("Evicted", with_job=True, suspend=True)
-    then = reconcile(MK, inputs_of(evicted, {"worker1": stopped}, listed=("worker1",), job=busy))
-    assert then.operations == (WriteJobStatus({"active": 0}),)
-
-
 def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
     """An API server refuses the worker's status as long as the hub's Job is not suspended."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
@@ -125,18 +111,6 @@ def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
     at = inputs_of(evicted, stopped, listed=("worker1",))
     assert decide(replace(at, job=runs)).operations == (SuspendJob(True),)
     assert decide(replace(at, job=suspended)).operations == (WriteJobStatus({"active": 0}),)
-
-
-def test_a_status_is_copied_once_though_an_api_server_leaves_out_zeros() -> None:
-    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
-    stopped = {"worker1": worker_with("Evicted", with_job=True, suspend=True)}
-    assert reconcile(MK, inputs_of(evicted, stopped, listed=("worker1",), job=job())).operations == ()
-
-
-def test_a_job_has_limits_so_that_an_api_server_accepts_its_gpus() -> None:
-    gpus = {"nvidia.com/gpu": "4"}
-    [container] = hub_job("b1", "default", "user-queue", gpus)["spec"]["template"]["spec"]["containers"]
-    assert container["resources"] == {"requests": gpus, "limits": gpus}
 
 
 # A worker that is lost

@@ -11,12 +11,10 @@ from tests.support.hub_client import (
     Client,
     Watching,
     check,
-    config,
     configmap,
     status,
 )
 from tests.support.rights import (
-    BINDINGS,
     CLUSTER_BINDINGS,
     CLUSTER_ROLES,
     ME,
@@ -160,13 +158,6 @@ def test_applying_a_missing_object_needs_create(admin: Client, account: Client) 
     assert account.apply(path, configmap("a")).status_code == 201
 
 
-def test_configs_can_be_written_by_an_account(admin: Client, account: Client) -> None:
-    allow(admin, rule("get create patch", "kueue.x-k8s.io", "multikueueconfigs"))
-    account.applied(f"{CONFIGS}/c", config("c", "w"))
-    assert account.get(f"{CONFIGS}/c")["spec"] == {"clusters": ["w"]}
-    assert [entry.user for entry in admin.hub.journal[-2:]] == [ME, ME]
-
-
 def test_permissions_of_a_role_end_at_its_namespace(admin: Client, account: Client) -> None:
     allow_here(admin, rule("list get", "", "configmaps namespaces"))
     elsewhere = "/api/v1/namespaces/kube-public/configmaps"
@@ -178,12 +169,6 @@ def test_permissions_of_a_role_end_at_its_namespace(admin: Client, account: Clie
         403,
         403,
     ]
-
-
-def test_a_cluster_role_can_be_bound_in_a_namespace(admin: Client, account: Client) -> None:
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("list", "", "configmaps")]})
-    admin.create(BINDINGS, bound_to("ClusterRole", "r", kind="ServiceAccount", name="sa"))
-    assert codes(account, ("GET", CONFIGMAPS), ("GET", "/api/v1/configmaps")) == [200, 403]
 
 
 @pytest.mark.parametrize(
