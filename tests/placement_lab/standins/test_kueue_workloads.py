@@ -137,9 +137,6 @@ def test_a_copy_beside_a_foreign_job_takes_quota_and_never_runs(staged: Staged) 
     stage.until_placed("b1", "worker1")
 
 
-# nominated-cluster-unlisted-incremental.log
-
-
 # flips.md: what a list write costs
 
 
