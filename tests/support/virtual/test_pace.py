@@ -24,11 +24,6 @@ def seconds_to_place(at: VirtualKueue) -> float:
     return submitted(at).until(lambda: bool(at.placed("b1")), limit=120)
 
 
-@pytest.mark.long
-def test_without_a_list_write_running_workloads_delay_no_placement() -> None:
-    assert seconds_to_place(throttled(60)) < 3
-
-
 @pytest.mark.parametrize("running", [30, 100])
 @pytest.mark.parametrize("pace", UP_TO_019)
 def test_a_list_write_delays_a_placement_by_a_fifth_of_a_second_for_each_workload(
@@ -47,20 +42,3 @@ def test_a_list_write_hardly_delays_a_placement_on_kueue_0_20(running: int) -> N
     at.set_config(ALL[::-1])
     at.advance(0.5)
     assert seconds_to_place(at) < 3
-
-
-@pytest.mark.long
-def test_other_controllers_do_not_wait_for_a_list_write() -> None:
-    at = throttled(60)
-    at.set_config(ALL[::-1])
-    at.advance(0.5)
-    submitted(at)
-    assert at.until(lambda: at.holds("b1", "QuotaReserved")) < 1
-
-
-@pytest.mark.long
-def test_a_list_write_costs_nothing_without_the_limiter() -> None:
-    at = throttled(60)
-    at.throttled = False
-    at.set_config(ALL[::-1])
-    assert seconds_to_place(at) < 1.8
