@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -27,6 +28,15 @@ def elsewhere(what: str, detail: str) -> Callable[[Steps], Steps]:
     return lambda steps: tuple(replace(step, detail=detail) if step.what == what else step for step in steps)
 
 
+def later(steps: Steps) -> Steps:
+    """It shows that the job was placed an hour later."""
+    hour = timedelta(hours=1)
+    return tuple(
+        replace(step, time=step.time + hour) if step.what == "Placed" and step.time else step
+        for step in steps
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -34,6 +44,7 @@ def elsewhere(what: str, detail: str) -> Callable[[Steps], Steps]:
         pytest.param(
             elsewhere("Placed", "on h100-us-3"), "and job shows ['on h100-us-3']", id="it is placed elsewhere"
         ),
+        pytest.param(later, "and job says [", id="it was placed at another time"),
         pytest.param(
             elsewhere("Nominated", "to h100-us-3"), "job shows ['h100-us-3']", id="it is nominated elsewhere"
         ),
