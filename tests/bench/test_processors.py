@@ -67,12 +67,18 @@ def test_how_processors_are_shared_out(
 
 @two_processors
 @pytest.mark.usefixtures("one_thread_more")
-def test_hubs_and_the_rest_are_apart_until_the_end_or_a_failure(two_threads: int) -> None:
+def test_hubs_and_the_rest_are_apart_until_the_end(two_threads: int) -> None:
     others = ALL - {min(ALL)}
-    with pytest.raises(ValueError, match="of the bench"), of_their_own([two_threads]):
+    with of_their_own([two_threads]):
         assert of_threads(two_threads) == [{min(ALL)}] * 2
         here = of_threads(os.getpid())
         assert len(here) > 1
         assert [*here, of_a_child()] == [others] * (len(here) + 1)
-        raise ValueError("of the bench")
     assert all(one == ALL for one in [*of_threads(os.getpid()), of_a_child()])
+
+
+@two_processors
+def test_a_bench_that_fails_has_all_processors_again(two_threads: int) -> None:
+    with pytest.raises(ValueError, match="of the bench"), of_their_own([two_threads]):
+        raise ValueError("of the bench")
+    assert usable() == ALL
