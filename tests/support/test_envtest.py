@@ -43,16 +43,6 @@ def test_a_folder_without_the_programs(
     assert str(raised.value) == f"KUBEBUILDER_ASSETS={folder} {message}: {HINT}"
 
 
-def test_a_program_that_may_not_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = a_folder(tmp_path / "bin", envtest.PROGRAMS)
-    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
-    assert envtest.assets() == folder
-    (folder / "etcd").unlink()
-    (folder / "etcd").mkdir()
-    with pytest.raises(envtest.Missing, match="holds no program etcd: "):
-        envtest.assets()
-
-
 @pytest.mark.parametrize("content", ["kind: ConfigMap", None], ids=["no CRD", "nothing"])
 def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
     if content:

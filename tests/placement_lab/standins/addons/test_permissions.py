@@ -7,7 +7,6 @@ are HTTP: to the hub as an admin, to the worker with the reported token.
 
 import pytest
 
-from placement_ac.core.api.constants import ADDON
 from placement_ac.kube.client import Object
 from placement_lab.standins.cluster_permissions import WORK_FINALIZER
 from tests.placement_lab.standins.addons.environment import (
@@ -76,17 +75,6 @@ def test_a_permission_created_too_early_is_not_retried(stage: AddonEnvironment) 
     stage.merge(PERMISSIONS, NAME, {"metadata": {"annotations": {"look": "again"}}}, namespace=W)
     stage.until(stage.permission_says, complete(stage))
     assert stage.worker_says(stage.token()) == 200
-
-
-def test_a_permission_is_reconciled_when_the_agents_namespace_changes(stage: AddonEnvironment) -> None:
-    stage.apply(permission(READ))
-    stage.until(lambda: list(stage.permission_says()), ["AppliedRBACManifestWork"])
-    stage.create_account()
-    addon, elsewhere = ADDON.at("v1alpha1"), {"status": {"namespace": "elsewhere"}}
-    stage.merge(addon, "managed-serviceaccount", elsewhere, namespace=W, subresource="status")
-    stage.until(stage.permission_says, complete(stage))
-    subjects = [{"kind": "ServiceAccount", "namespace": "elsewhere", "name": NAME}]
-    assert (stage.worker.get(BINDING, NAME) or {})["subjects"] == subjects
 
 
 @pytest.mark.parametrize(

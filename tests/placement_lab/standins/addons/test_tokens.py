@@ -158,19 +158,6 @@ def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> No
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
-@pytest.mark.embedded("a bare API server has no namespace controller")
-def test_deleting_the_namespace_deletes_everything(staged: Staged) -> None:
-    with staged(keep_namespace=False) as stage:
-        stage.join()
-        stage.apply(account(), permission(READ))
-        stage.until(stage.permission_says, complete(stage))
-        stage.delete(CLUSTERS, W)
-        stage.until(lambda: stage.get(NAMESPACE.at("v1"), W), None)
-        left = [stage.get(kind, NAME, W) for kind in (ACCOUNTS, PERMISSIONS, SECRETS)]
-        assert left == [None, None, None]
-        stage.until(lambda: stage.worker.get(ROLE, NAME), None)
-
-
 # versions of the API
 
 
@@ -266,16 +253,3 @@ def test_a_second_run_writes_nothing(a_hub: HubMaker) -> None:
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.pause(0.5)
         assert [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)] == before
-
-
-def test_an_unreachable_cluster_does_not_delay_others(a_hub: HubMaker) -> None:
-    names = ["w1", "w2"]
-    with a_hub() as hub, WorkerFleet(names) as fleet, AddonEnvironment(hub, fleet) as stage:
-        fleet.kill("w1")
-        with StandIns(lambda: login_to(hub), [stage.make]):
-            stage.apply(*fleet.managed_clusters())
-            stage.until(lambda: bool(stage.get(NAMESPACE.at("v1"), "w2")), True)
-            both = [account() | {"metadata": {"name": NAME, "namespace": name}} for name in names]
-            stage.apply(*both)
-            stage.until(lambda: bool(stage.get(SECRETS, NAME, "w2")), True)
-            assert stage.secret() is None
