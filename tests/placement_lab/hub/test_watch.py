@@ -1,5 +1,6 @@
 """Watches: their events, selectors, start versions and ends."""
 
+import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -179,3 +180,13 @@ def test_a_watch_can_be_sent_old_events_again(client: Client) -> None:
         client.hub.repeat_history(random.Random(1), agent="nobody")
         client.hub.repeat_history(random.Random(1))
         eventually(lambda: sorted(seen.events), [("ADDED", "a")] * 3 + [("DELETED", "a")] * 3)
+
+
+def test_a_disconnected_client_is_removed(client: Client) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(Watching(client, CONFIGS))
+        eventually(lambda: client.hub.watchers("multikueueconfigs"), 3)
+    client.create(CONFIGS, config("a"))
+    client.create(CONFIGS, config("b"))
+    eventually(lambda: client.hub.watchers("multikueueconfigs"), 0)
