@@ -2,7 +2,7 @@
 MultiKueue on the hub: quota, nominations, copies, and the one cluster that is recorded.
 
 Recordings in shared/kueue are replayed in virtual time (tests/support/virtual) and, once for each part, on a
-hub (test_kueue_*.py). These tests are of what no recording shows, some of it by Kueue's code alone; the seconds
+hub (test_kueue_*.py). These tests are of what no recording shows, some by Kueue's code alone; the seconds
 are those of the trace.
 """
 

@@ -2,7 +2,7 @@
 MultiKueue on the hub evicts: a cluster leaves the list, its worker is lost, another check says Retry.
 
 Recordings in shared/kueue are replayed in virtual time (tests/support/virtual) and, once for each part, on a
-hub (test_kueue_*.py). These tests are of what no recording shows, some of it by Kueue's code alone; the seconds
+hub (test_kueue_*.py). These tests are of what no recording shows, some by Kueue's code alone; the seconds
 are those of the trace.
 """
 
