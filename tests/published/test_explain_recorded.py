@@ -1,7 +1,7 @@
 """
 The recorded fleets: `explain` agrees with OCM's decision about every cluster of every fleet.
 
-What each step reads is tested in `tests/kubectl_placement/test_explain_steps.py`.
+The steps have their tests in `tests/kubectl_placement/test_explain_steps.py`.
 """
 
 import json

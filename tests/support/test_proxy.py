@@ -1,7 +1,7 @@
 """
 The proxy in front of an API server, here an embedded hub.
 
-What it has in common with the hub, the hub's own tests check, which run here once more with the proxy.
+The hub's own tests run here once more with the proxy; the others are of what the hub does not have.
 """
 
 import base64

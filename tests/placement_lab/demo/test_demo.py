@@ -143,7 +143,8 @@ def shown_as_json(mode: story3.Story3Mode) -> tuple[int, str]:
     return run.exit_code, run.output
 
 
-@pytest.mark.parametrize("mode", [DRAIN, *(pytest.param(mode, marks=LONG) for mode in (IMMEDIATE, UNSAFE))])
+@LONG
+@pytest.mark.parametrize("mode", MODES)
 def test_a_job_runs_while_scores_change(mode: story3.Story3Mode) -> None:
     """At most one copy with either policy; two with `--unsafe`, so the count does notice a second one."""
     exit_code, output = shown_as_json(mode)
@@ -156,6 +157,7 @@ def test_a_job_runs_while_scores_change(mode: story3.Story3Mode) -> None:
     assert last["summary"] in STORIES.read_text("utf-8")
 
 
+@LONG
 def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
     *shown, _ = documents(shown_as_json(DRAIN)[1])
     assert {doc["title"]: jobs_of(doc) for doc in shown[1:5]} == {
@@ -175,12 +177,16 @@ def test_the_cluster_that_drains_is_listed_last_and_keeps_its_job() -> None:
 
 @functools.cache
 def shown_as_text() -> tuple[int, str]:
-    """Play Story 3 once; return the exit code and the output."""
+    """Play Story 3 once, which ends all its threads; return the exit code and the output."""
+    before = set(threading.enumerate())
     run = CliRunner().invoke(command, ["--story", "3"])
+    # A closed loop does not wait for its executor's threads.
+    eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])
     return run.exit_code, run.output
 
 
 def test_one_story_as_plain_text() -> None:
+    """JSON has the same: `test_a_job_runs_while_scores_change`."""
     exit_code, shown = shown_as_text()
     assert exit_code == 0, shown
     lines = shown.splitlines()
@@ -395,11 +401,3 @@ def test_missing_objects_are_shown_as_kubectl_does(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     assert "Error from server (NotFound)" in shown
     assert "(none)" in shown
-
-
-@pytest.mark.parametrize("words", [["--story", "1"], pytest.param(["--story", "3", "--unsafe"], marks=LONG)])
-def test_the_demo_ends_all_its_threads(words: list[str]) -> None:
-    before = set(threading.enumerate())
-    assert CliRunner().invoke(command, [*words, "-o", "json"]).exit_code == 0
-    # A closed loop does not wait for its executor's threads.
-    eventually(lambda: [thread.name for thread in threading.enumerate() if thread not in before], [])

@@ -1,7 +1,7 @@
 """
-What the stand-ins' informer adds to the client's watches, whose tests are in `tests/placement_ac/kube`.
+The informer of the stand-ins follows a server with scripted responses.
 
-It follows a server with scripted responses.
+The client's watches, on which it is built, are tested in `tests/placement_ac/kube`.
 """
 
 import asyncio
