@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from placement_lab.hub.errors import StatusError
-from placement_lab.hub.patch import json_patch, strategic_patch
+from placement_lab.hub.patch import json_patch, merge_patch, strategic_patch
 from placement_lab.structural_schema.schema_node import ANYTHING
 from tests.support.driver import eventually
 from tests.support.hub_client import (
@@ -117,6 +117,17 @@ def test_a_put_on_the_status_changes_nothing_else(client: Client) -> None:
 
 
 # -- patches
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ({"k": None, "n": "1"}, {"n": "1", "o": "w"}),
+        ({"k": {"a": None, "b": "1"}}, {"k": {"b": "1"}, "o": "w"}),
+    ],
+)
+def test_merge_patches(patch: Any, expected: Any) -> None:
+    assert merge_patch({"k": "v", "o": "w"}, patch) == expected
 
 
 @pytest.mark.parametrize(

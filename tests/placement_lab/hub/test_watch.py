@@ -190,3 +190,22 @@ def test_a_disconnected_client_is_removed(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     client.create(CONFIGS, config("b"))
     eventually(lambda: client.hub.watchers("multikueueconfigs"), 0)
+
+
+def test_a_watch_from_a_version_sends_later_events(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    since = client.version(CONFIGS)
+    client.create(CONFIGS, config("b"))
+    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        seen.until(("ADDED", "b"))
+
+
+def test_a_watch_of_one_namespace_gets_no_other_events(client: Client) -> None:
+    with Watching(client, CONFIGMAPS) as seen:
+        client.create(CONFIGMAPS.replace("default", "kube-system"), configmap("there"))
+        client.create(CONFIGMAPS, configmap("here"))
+        seen.until(("ADDED", "here"))
+
+
+def test_initial_events_need_a_match(client: Client) -> None:
+    assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422

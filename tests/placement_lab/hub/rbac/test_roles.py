@@ -42,40 +42,36 @@ def test_bindings_are_defaulted(admin: Client) -> None:
 
 
 REQUIRED, UNSUPPORTED, INVALID = "FieldValueRequired", "FieldValueNotSupported", "FieldValueInvalid"
+WRONG_ROLES: list[tuple[str, Object, list[tuple[str, str]]]] = [
+    (ROLES, {"rules": [{}]}, [
+        (REQUIRED, "rules[0].verbs"), (REQUIRED, "rules[0].apiGroups"), (REQUIRED, "rules[0].resources"),
+    ]),
+    (ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, [
+        (INVALID, "rules[0].nonResourceURLs"),
+    ]),
+    (CLUSTER_ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"], "apiGroups": [""]}]}, [
+        (INVALID, "rules[0].nonResourceURLs"),
+    ]),
+    (BINDINGS, {"roleRef": {"kind": "X", "apiGroup": "y"}}, [
+        (UNSUPPORTED, "roleRef.apiGroup"), (UNSUPPORTED, "roleRef.kind"), (REQUIRED, "roleRef.name"),
+    ]),
+    (CLUSTER_BINDINGS, {"roleRef": {"kind": "Role", "name": "r"}}, [(UNSUPPORTED, "roleRef.kind")]),
+    (CLUSTER_BINDINGS, {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [
+        {"kind": "ServiceAccount", "name": "s"}, {"kind": "User", "name": "u", "apiGroup": "x"},
+        {"kind": "Robot"},
+    ]}, [
+        (REQUIRED, "subjects[0].namespace"), (UNSUPPORTED, "subjects[1].apiGroup"),
+        (REQUIRED, "subjects[2].name"), (UNSUPPORTED, "subjects[2].kind"),
+    ]),
+    (CLUSTER_ROLES, {"metadata": {"name": "a/b"}}, [(INVALID, "metadata.name")]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("path", "given", "faults"),
-    [
-        (ROLES, {"rules": [{}]}, [
-            (REQUIRED, "rules[0].verbs"), (REQUIRED, "rules[0].apiGroups"), (REQUIRED, "rules[0].resources"),
-        ]),
-        (ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"]}]}, [
-            (INVALID, "rules[0].nonResourceURLs"),
-        ]),
-        (CLUSTER_ROLES, {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/x"], "apiGroups": [""]}]}, [
-            (INVALID, "rules[0].nonResourceURLs"),
-        ]),
-        (BINDINGS, {"roleRef": {"kind": "X", "apiGroup": "y"}}, [
-            (UNSUPPORTED, "roleRef.apiGroup"), (UNSUPPORTED, "roleRef.kind"), (REQUIRED, "roleRef.name"),
-        ]),
-        (CLUSTER_BINDINGS, {"roleRef": {"kind": "Role", "name": "r"}}, [(UNSUPPORTED, "roleRef.kind")]),
-        (CLUSTER_BINDINGS, {"roleRef": {"kind": "ClusterRole", "name": "r"}, "subjects": [
-            {"kind": "ServiceAccount", "name": "s"}, {"kind": "User", "name": "u", "apiGroup": "x"},
-            {"kind": "Robot"},
-        ]}, [
-            (REQUIRED, "subjects[0].namespace"), (UNSUPPORTED, "subjects[1].apiGroup"),
-            (REQUIRED, "subjects[2].name"), (UNSUPPORTED, "subjects[2].kind"),
-        ]),
-        (CLUSTER_ROLES, {"metadata": {"name": "a/b"}}, [(INVALID, "metadata.name")]),
-    ],
-)  # fmt: skip
-def test_roles_and_bindings_are_validated(
-    admin: Client, path: str, given: Object, faults: list[tuple[str, str]]
-) -> None:
-    answer = admin.ask("POST", path, {"metadata": {"name": "x"}} | given)
-    assert answer.status_code == 422
-    assert [(cause["reason"], cause["field"]) for cause in answer.json()["details"]["causes"]] == faults
+def test_roles_and_bindings_are_validated(admin: Client) -> None:
+    for path, given, faults in WRONG_ROLES:
+        answer = admin.ask("POST", path, {"metadata": {"name": "x"}} | given)
+        assert answer.status_code == 422
+        assert [(cause["reason"], cause["field"]) for cause in answer.json()["details"]["causes"]] == faults
 
 
 def test_the_role_of_a_binding_is_immutable(admin: Client) -> None:
