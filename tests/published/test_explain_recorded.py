@@ -21,7 +21,13 @@ from tests.support import commands
 from tests.support.builders import Raw
 from tests.support.commands import write_list
 
-FLEETS = pytest.mark.parametrize("fleet", recorded(), ids=lambda fleet: fleet["name"])
+
+@cache
+def fleets() -> list[Raw]:
+    return recorded()
+
+
+FLEETS = pytest.mark.parametrize("fleet", fleets(), ids=lambda fleet: fleet["name"])
 
 
 def decided(fleet: Raw) -> set[str]:
@@ -41,7 +47,7 @@ def case_of(fleet: Raw, *more: Raw, **status: Any) -> PlacementView:
 @cache
 def steps(name: str) -> dict[str, StepName]:
     """Return the step that decides for each cluster of a fleet."""
-    fleet = next(one for one in recorded() if one["name"] == name)
+    fleet = next(one for one in fleets() if one["name"] == name)
     return {fate.cluster: fate.step for fate in explain_placement(case_of(fleet)).clusters}
 
 
@@ -75,7 +81,7 @@ def test_when_ocm_has_decided_it_agrees_and_the_steps_are_the_same(fleet: Raw) -
 
 def test_there_are_clusters_for_each_step() -> None:
     """The recording says something of every step."""
-    found = {step for fleet in recorded() for step in steps(fleet["name"]).values()}
+    found = {step for fleet in fleets() for step in steps(fleet["name"]).values()}
     assert found == {
         StepName.CLUSTER_SET,
         StepName.PREDICATE,
@@ -83,16 +89,15 @@ def test_there_are_clusters_for_each_step() -> None:
         StepName.NUMBER,
         StepName.DECISION,
     }
-    whys = [fate.why for fleet in recorded() for fate in explain_placement(case_of(fleet)).clusters]
+    whys = (fate.why for fleet in fleets() for fate in explain_placement(case_of(fleet)).clusters)
     assert any("the CEL expression" in why for why in whys)
 
 
 # -- the command
 
 
-@pytest.mark.parametrize("number", [0, 20, 40], ids=lambda number: recorded()[number]["name"])
-def test_the_command_on_a_dump(number: int, tmp_path: Path) -> None:
-    fleet = recorded()[number]
+def test_the_command_on_a_dump(tmp_path: Path) -> None:
+    fleet = fleets()[20]
     objects = [*(obj for part in PARTS for obj in fleet[part]), fleet["placement"], *decisions(fleet)]
     path = write_list(tmp_path / "dump.yaml", objects)
     last = fleet["managedClusters"][-1]["metadata"]["name"]

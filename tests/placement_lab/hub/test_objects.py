@@ -242,6 +242,7 @@ def test_field_selectors(client: Client) -> None:
     wanted = {
         "metadata.name=a": ["a"],
         "metadata.name=none": [],
+        "metadata.name==b": ["b"],
         "metadata.name!=a": ["b"],
         "metadata.namespace=default": ["a", "b"],
         "metadata.name=a,metadata.namespace=other": [],

@@ -26,7 +26,7 @@ CACHE = KueueCache(
     clusters={"no-1": {}, "no-2": {}},
     checks={"acd": {"spec": {"controllerName": MULTIKUEUE_CONTROLLER}}},
     flavors=("default",),
-    queues={"works": ACTIVE, "waits": {}},
+    queues={"works": ACTIVE, "waits": {"status": {}}},
 )
 NO_CREDENTIALS = WorkerCredentials(
     secrets={}, profiles={}, cluster_profiles=False, access_providers=frozenset()
