@@ -14,8 +14,7 @@ import click
 import pytest
 
 from bench import memory
-from bench.driver import hubs
-from bench.processes import CONTROLLER, Ours, embedded, usable
+from bench.processes import CONTROLLER, embedded
 from bench.scene import CHANGES, KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
@@ -74,17 +73,6 @@ def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
                 assert hub.requests() == {}
 
     asyncio.run(play())
-
-
-@pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
-def test_hubs_work_on_a_processor_of_their_own(tmp_path: Path) -> None:
-    everywhere = usable()
-    with hubs([], SCENE, tmp_path) as turns:
-        (turn,) = turns
-        pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
-        assert [os.sched_getaffinity(pid) for pid in pids] == [{min(everywhere)}] * 2
-        assert usable() == everywhere - {min(everywhere)}
-    assert usable() == everywhere
 
 
 def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path: Path) -> None:
@@ -191,12 +179,6 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     found = json.loads(latest.read_text())["swap"]
     assert found["latency"]["controller"]["count"] == found["latency"]["floor"]["count"] == 8
     assert "requests" not in found["controller"]
-
-
-def test_a_bench_has_at_most_two_hubs() -> None:
-    with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
-        _, printed = process.communicate()
-    assert (process.returncode, b"at most two hubs" in printed) == (2, True)
 
 
 @pytest.mark.timeout(120)

@@ -24,9 +24,7 @@ from placement_lab.hub import Hub
 from tests.placement_lab.demo.test_demo import (
     ARGUMENTS,
     COUNTED,
-    MODES,
     documents,
-    sources,
     untimed,
 )
 
@@ -164,32 +162,6 @@ def assert_nothing_was_put_there(watched: Watched) -> None:
     assert [one.path for one in journal if "/clusterprofiles" in one.path] == []
 
 
-def test_story_2_connects_with_provisioned_credentials() -> None:
-    run = played("--story", "2", "-o", "json")
-    assert run.exit_code == 0, run.output
-    steps = documents(run.stdout)
-    assert [doc["title"] for doc in steps] == [
-        "The clusters with a T4 GPU, by label",
-        "OCM renews a token: the kubeconfig is updated",
-        "cluster1 gets the label: it is added",
-        "cluster1 loses the label: it is removed",
-    ]
-    assert [doc["ok"] for doc in steps] == [True] * 4
-    assert [sources(doc) for doc in steps] == [
-        {
-            f"placement-demo2-{cluster}": {
-                "kubeConfig": {"location": f"placement-ac-{cluster}", "locationType": "Secret"}
-            }
-            for cluster in clusters
-        }
-        for clusters in (ALL[1:], ALL[1:], ALL, ALL[1:])
-    ]
-    assert [doc["credentials"] for doc in steps] == [
-        {"current": list(clusters), "renewed": renewed, "workers": list(clusters)}
-        for clusters, renewed in ((ALL[1:], []), (ALL[1:], ["cluster3"]), (ALL, []), (ALL[1:], []))
-    ]
-
-
 def test_the_unsafe_variant_ends_as_with_existing_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     """The safe one is in all stories, above."""
     watched = Watched(monkeypatch)
@@ -216,13 +188,6 @@ def test_the_unsafe_list_uses_the_credentials_of_another_check() -> None:
 def test_the_last_step_checks_that_credentials_are_removed(way: story3.Story3Mode) -> None:
     *_, back, last = scenario(3, way, provisioned=True).steps
     assert (back.credentials_for, last) == (None, stories.CREDENTIALS_REMOVED)
-
-
-def test_steps_ignore_credentials_by_default() -> None:
-    for way in MODES:
-        assert [step.credentials_for for step in scenario(mode=way).steps] == [None] * len(
-            scenario(mode=way).steps
-        )
 
 
 def test_the_documented_output_with_credentials_is_current() -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,10 +46,6 @@ def jobs() -> list[dict[str, Any]]:
     return [document["job"] for document in documents() if "job" in document]
 
 
-def names_and(field: str, clusters: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {cluster["name"]: cluster[field] for cluster in clusters if cluster[field]}
-
-
 def test_each_job_runs_once_on_the_cluster_that_fits_best() -> None:
     *steps, last = documents()
     assert [(step["step"], step["ok"]) for step in steps] == [(number, True) for number in range(1, 11)]
@@ -74,40 +69,6 @@ def test_the_reason_agrees_with_where_the_job_runs() -> None:
         [best, *_] = job["choice"]["clusters"]
         assert job["runsOn"] == ([best["name"]] if best["total"] is not None else []), job["name"]
         assert job["message"].startswith("NoClusterFits: ") == bool(job["choice"]["problem"])
-
-
-def test_the_filters_that_refuse() -> None:
-    asked = "had too little quota: 12 nvidia.com/gpu asked"
-    assert [names_and("filter", job["choice"]["clusters"]) for job in jobs()] == [
-        {"cluster3": "ClusterAffinity"},
-        {"cluster3": "ClusterNames", "cluster1": "ClusterNames"},
-        {},
-        {"cluster3": "Capacity", "cluster1": "Capacity"},
-        {},
-        {},
-        {},
-        dict.fromkeys(("cluster3", "cluster1", "cluster2"), "ClusterAffinity"),
-        {"cluster3": "ClusterAffinity", "cluster2": "ClusterAffinity"},
-    ]
-    assert names_and("reason", jobs()[3]["choice"]["clusters"]) == {
-        "cluster3": f"{asked}, 4 at most",
-        "cluster1": f"{asked}, 8 at most",
-    }
-
-
-def test_the_scores_that_decide() -> None:
-    of_group, *small = (
-        {cluster["name"]: cluster["points"] for cluster in job["choice"]["clusters"]}
-        for job in jobs()
-        if job["name"] == "finetune" or job["name"].startswith("small")
-    )
-    assert {name: points["Sticky"] for name, points in of_group.items()} == {
-        "cluster1": 0.0, "cluster2": 100.0, "cluster3": 0.0
-    }  # fmt: skip
-    assert [one["cluster3"] for one in small] == [
-        {"Placement": 100.0, "Headroom": headroom, "Preferred": None, "Sticky": None}
-        for headroom in (75.0, 50.0, 16.7)
-    ]
 
 
 @LONG

@@ -241,15 +241,6 @@ def test_the_schema_limits_the_clusters_of_a_config(client: Client) -> None:
     assert "io.k8s.api.core.v1.Secret" in client.get("/openapi/v3/api/v1")["components"]["schemas"]
 
 
-def test_discovery(client: Client) -> None:
-    assert client.get("/api")["versions"] == ["v1"]
-    assert client.get("/apis/kueue.x-k8s.io")["preferredVersion"]["version"] == "v1beta2"
-    names = {r["name"]: r for r in client.get("/api/v1")["resources"]}
-    assert names["namespaces"]["shortNames"] == ["ns"]
-    definitions = client.get("/apis/apiextensions.k8s.io/v1")["resources"][0]
-    assert definitions["categories"] == ["api-extensions"]
-
-
 def test_versions_in_the_order_of_preference() -> None:
     versions = ["v1alpha1", "v2", "v1beta1", "other", "v1", "v1beta2", "v11alpha2"]
     assert sorted(versions, key=kinds.priority) == [

@@ -15,7 +15,6 @@ from placement_lab.standins.kueue import MultiKueue
 from placement_lab.standins.manifests import ManifestError
 from placement_lab.standins.runner import StandIns
 from tests.support.admin import Admin
-from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
 
 
@@ -43,22 +42,6 @@ def test_the_fleet_is_applied_with_its_status(admin: Admin) -> None:
     assert [item.get("status") for item in landed if item["kind"] not in ("Namespace", "Secret")] == [
         item.get("status") for item in given if item["kind"] not in ("Namespace", "Secret")
     ]
-
-
-def test_applying_twice_changes_nothing(admin: Admin) -> None:
-    admin.apply(*fleet())
-    before = admin.apply(*fleet())  # now an API server names a manager of the Namespace, with nothing in it
-    assert admin.apply(*fleet()) == before
-
-
-def test_an_object_without_name_is_created_each_time(admin: Admin) -> None:
-    item = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"generateName": "each-", "namespace": "default"},
-    }
-    [first, second, _] = admin.apply(item, item, namespace("default"))
-    assert first["metadata"]["name"] != second["metadata"]["name"]
 
 
 @pytest.mark.parametrize(
