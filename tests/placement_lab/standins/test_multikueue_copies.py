@@ -14,6 +14,7 @@ from placement_lab.standins.multikueue import (
     KueueSettings,
     ReconcileResult,
     RemoteWorker,
+    SuspendJob,
     WriteStatus,
     copy_of,
     reconcile_copy,
@@ -112,3 +113,12 @@ def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
         reason,
     )
     assert on_worker(after, remote_job) == ReconcileResult()
+
+
+def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
+    """dispatch.log 1.38."""
+    remote_job = worker_job(job(), workload(), "multikueue")
+    assert on_worker(ADMITTED.copy, remote_job).operations == (SuspendJob(False),)
+    remote_job["spec"]["suspend"] = False
+    assert on_worker(None, remote_job).operations == (SuspendJob(True),)
+    assert on_worker(ADMITTED.copy, remote_job) == ReconcileResult()
