@@ -134,6 +134,18 @@ def test_the_journal_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch)
     assert 2 <= len(client.hub.journal) <= 4
 
 
+def test_faults_can_be_cleared(hub: Hub, client: Client) -> None:
+    hub.faults.add(status=500, times=100)
+    hub.faults.clear()
+    assert client.names(CONFIGMAPS) == []
+
+
+@pytest.mark.parametrize(("raw", "body"), [("a: [1]", {"a": [1]}), ("{: ]", "{: ]")])
+def test_the_journal_parses_yaml_and_keeps_other_text(client: Client, raw: str, body: object) -> None:
+    client.ask("PATCH", f"{CONFIGMAPS}/a?fieldManager=x", raw, Content_Type="application/apply-patch+yaml")
+    assert client.hub.journal[0].body == body
+
+
 # -- protobuf, as kubectl sends it
 
 

@@ -209,3 +209,9 @@ def test_a_watch_of_one_namespace_gets_no_other_events(client: Client) -> None:
 
 def test_initial_events_need_a_match(client: Client) -> None:
     assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
+
+
+def test_a_watch_ends_after_its_timeout(client: Client) -> None:
+    with Watching(client, CONFIGS, timeoutSeconds="1") as seen:
+        assert seen.ended()
+    assert (seen.seen, seen.broken) == ([], "")

@@ -12,6 +12,7 @@ from placement_ac.core.api.constants import EVENT, JOB
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kubelet import POD
 from tests.placement_lab.standins.test_worker import OnWorker, copy_of, job_of
+from tests.support.driver import eventually
 from tests.support.hub_client import Client
 
 PODS = POD.at("v1")
@@ -126,3 +127,9 @@ def test_kubectl_follows_a_log_until_the_pod_ends(
         fleet.finish("train")
         assert list(lines) == []
     assert kubectl.returncode == 0
+
+
+def test_lines_are_written_while_it_runs() -> None:
+    with WorkerFleet(["w"], kubelets=True, line_seconds=0.01) as fleet, OnWorker(fleet.login("w")) as worker:
+        [pod] = started(worker)
+        eventually(lambda: "step 3\n" in log(fleet, pod), True)
