@@ -9,7 +9,7 @@ from placement_lab.hub import kinds, table
 from placement_lab.structural_schema import rules
 from placement_lab.structural_schema.rules import Violation
 from placement_lab.structural_schema.schema_node import UNSET
-from tests.support.hub_client import CONFIGS, CRDS, KUEUE, TABLE, Client, config, crd, spec_schema
+from tests.support.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
 from tests.support.real_hub import HubMaker
 
 THINGS = "/apis/example.com/v1/namespaces/default/things"
@@ -294,6 +294,17 @@ def test_metadata_alone(client: Client) -> None:
 )
 def test_accept_headers(client: Client, accept: str, code: int) -> None:
     assert client.ask("GET", CONFIGS, Accept=accept).status_code == code
+
+
+def test_placements_in_columns(client: Client) -> None:
+    body = {"apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+            "metadata": {"name": "p"}, "spec": {}}  # fmt: skip
+    client.create(f"{OCM}/placements", body)
+    satisfied = {"type": "PlacementSatisfied", "status": "False", "reason": "No", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+    status = {"status": {"conditions": [satisfied], "numberOfSelectedClusters": 0}}
+    client.patch(f"{OCM}/placements/p/status", status)
+    assert client.ok("GET", f"{OCM}/placements", Accept=TABLE)["rows"][0]["cells"] == ["p", "False", "No", 0]
 
 
 @pytest.mark.embedded("a real API server describes more")

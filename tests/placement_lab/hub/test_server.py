@@ -146,6 +146,18 @@ def test_the_journal_parses_yaml_and_keeps_other_text(client: Client, raw: str, 
     assert client.hub.journal[0].body == body
 
 
+def test_a_hub_that_was_not_started_has_no_port() -> None:
+    hub = Hub(crds=[])
+    with pytest.raises(RuntimeError):
+        _ = hub.url
+    hub.stop()
+
+
+def test_a_port_in_use_is_an_error(hub: Hub) -> None:
+    with pytest.raises(OSError, match="in use"):
+        Hub(port=hub.port, crds=[]).start()
+
+
 # -- protobuf, as kubectl sends it
 
 

@@ -15,6 +15,7 @@ from placement_lab.standins.kueue import MultiKueue
 from placement_lab.standins.manifests import ManifestError
 from placement_lab.standins.runner import StandIns
 from tests.support.admin import Admin
+from tests.support.kueue_objects import namespace
 from tests.support.real_hub import HubMaker
 
 
@@ -79,3 +80,13 @@ def test_stop_raises_the_error_of_a_stand_in(kubeconfig: Path) -> None:
     with pytest.raises(ExceptionGroup):
         stand_ins.stop()
     stand_ins.stop()
+
+
+def test_an_object_without_name_is_created_each_time(admin: Admin) -> None:
+    item = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"generateName": "each-", "namespace": "default"},
+    }
+    [first, second, _] = admin.apply(item, item, namespace("default"))
+    assert first["metadata"]["name"] != second["metadata"]["name"]
