@@ -14,8 +14,7 @@ import click
 import pytest
 
 from bench import memory
-from bench.driver import hubs
-from bench.processes import CONTROLLER, Ours, embedded, usable
+from bench.processes import CONTROLLER, embedded
 from bench.scene import CHANGES, KINDS, NAMESPACE, Scene, body, clear, newest, prepare, refuse_what_is_in_use
 from placement_ac.core.api.constants import MANAGED_CLUSTER, MULTIKUEUE_CONFIG
 from placement_ac.kube.client import Client, Object
@@ -76,17 +75,6 @@ def test_a_hub_counts_requests_of_others_than_the_bench(tmp_path: Path) -> None:
     asyncio.run(play())
 
 
-@pytest.mark.skipif(len(usable()) < 2, reason="it takes two processors to share them out")
-def test_hubs_work_on_a_processor_of_their_own(tmp_path: Path) -> None:
-    everywhere = usable()
-    with hubs([], SCENE, tmp_path) as turns:
-        (turn,) = turns
-        pids = [hub.pid for hub in turn.values() if isinstance(hub, Ours)]
-        assert [os.sched_getaffinity(pid) for pid in pids] == [{min(everywhere)}] * 2
-        assert usable() == everywhere - {min(everywhere)}
-    assert usable() == everywhere
-
-
 def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path: Path) -> None:
     hub.write_kubeconfig(tmp_path / "kubeconfig")
 
@@ -109,25 +97,6 @@ def test_a_hub_in_use_is_refused_and_our_objects_are_deleted(hub: Hub, tmp_path:
             }
 
     asyncio.run(play())
-
-
-@pytest.mark.timeout(120)
-def test_a_refused_hub_is_left_alone(hub: Hub, tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    hub.write_kubeconfig(kubeconfig)
-
-    async def play() -> list[str]:
-        async with client_of(kubeconfig) as client:
-            for name in ("p1", "theirs"):
-                theirs = body(MULTIKUEUE_CONFIG, name, spec={"clusters": ["a"]})
-                await client.create(newest(MULTIKUEUE_CONFIG), theirs)
-            with bench("--checks", "2", "--kubeconfig", str(kubeconfig)) as process:
-                _, printed = await asyncio.to_thread(process.communicate)
-            assert b"that hub is in use" in printed
-            listing = await client.list(newest(MULTIKUEUE_CONFIG))
-            return [item["metadata"]["name"] for item in listing.items]
-
-    assert asyncio.run(play()) == ["p1", "theirs"]
 
 
 def bench(*words: str) -> "subprocess.Popen[bytes]":
@@ -175,8 +144,7 @@ def test_the_memory_of_a_controller_that_creates_and_of_one_that_finds(tmp_path:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals) -> None:
+def test_nothing_is_left_of_a_bench_that_is_stopped() -> None:
     with bench("--quick", "--checks", "2") as process:
         assert process.stderr
         for line in process.stderr:
@@ -184,7 +152,7 @@ def test_nothing_is_left_of_a_bench_that_is_stopped(number: signal.Signals) -> N
                 break
         time.sleep(0.5)  # until the controller runs: a signal while it is being started could leave it behind
         started = children(process.pid)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         process.communicate()
     assert len(started) == 3, "two hubs and a controller"
     assert [pid for pid in started if lives(pid)] == []
@@ -213,34 +181,8 @@ def test_each_side_may_have_a_hub_of_others(tmp_path: Path) -> None:
     assert "requests" not in found["controller"]
 
 
-@pytest.mark.timeout(240)
-def test_nothing_is_left_on_a_hub_of_others(hub: Hub, tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    hub.write_kubeconfig(kubeconfig)
-
-    async def left() -> dict[str, int]:
-        async with client_of(kubeconfig) as client:
-            return {kind: len(items) for kind, items in (await there(client)).items() if items}
-
-    before = asyncio.run(left())
-    words = ("--quick", "--kind", "shared", "--checks", "2", "--clusters", "12", "--changes", "4")
-    with bench(*words, "--kubeconfig", str(kubeconfig)) as process:
-        _, printed = process.communicate()
-    assert process.returncode == 0, printed.decode()
-    assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}, "shared ones are deleted"
-
-
-def test_a_bench_has_at_most_two_hubs() -> None:
-    with bench("--kubeconfig", "a", "--kubeconfig", "b", "--kubeconfig", "c") as process:
-        _, printed = process.communicate()
-    assert (process.returncode, b"at most two hubs" in printed) == (2, True)
-
-
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_bench_that_is_stopped_clears_the_hub_of_others(
-    hub: Hub, tmp_path: Path, number: signal.Signals
-) -> None:
+def test_a_bench_that_is_stopped_clears_the_hub_of_others(hub: Hub, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     hub.write_kubeconfig(kubeconfig)
 
@@ -256,6 +198,6 @@ def test_a_bench_that_is_stopped_clears_the_hub_of_others(
             if b"single changes" in line:
                 break
         assert asyncio.run(left())["multikueueconfigs"] == 2
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         process.communicate()
     assert asyncio.run(left()) | {"namespaces": 0} == before | {"namespaces": 0}

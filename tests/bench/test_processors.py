@@ -82,10 +82,3 @@ def test_a_bench_that_fails_has_all_processors_again(two_threads: int) -> None:
     with pytest.raises(ValueError, match="of the bench"), of_their_own([two_threads]):
         raise ValueError("of the bench")
     assert usable() == ALL
-
-
-@two_processors
-def test_a_hub_that_is_gone_takes_no_processor_with_it(two_threads: int) -> None:
-    with pytest.raises(FileNotFoundError), of_their_own([two_threads, 2**22 + 1]):
-        pytest.fail("there is no such hub")
-    assert usable() == ALL

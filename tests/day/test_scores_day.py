@@ -7,7 +7,6 @@ from typing import Any, Final
 import pytest
 
 from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE, Filter
-from placement_ac.core.inputs.score_reports import ScorePolicy
 from tests.day import quarantine_rules, scores
 from tests.day.day import play_day
 from tests.day.rules import Finding
@@ -45,20 +44,12 @@ def no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
 
 
-def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("placement_ac.core.score_reports.planning._is_due", lambda *_: True)
-
-
 def no_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def latest(cluster: str, _: Any, history: Any, step: int) -> dict[str, int]:
         return dict(history.last(cluster))
 
     monkeypatch.setattr("placement_ac.core.score_reports.planning.changed_scores", latest)
     monkeypatch.setattr("placement_ac.core.score_reports.planning.bounded_scores", lambda _, __, it, *___: it)
-
-
-def too_long_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ScorePolicy, "valid", 600.0)
 
 
 STORIES: Final[dict[str, tuple[tuple[Item, ...], float]]] = {
@@ -68,12 +59,6 @@ STORIES: Final[dict[str, tuple[tuple[Item, ...], float]]] = {
 """Each with its length."""
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_without_a_fault_nothing_is_found(story: str) -> None:
-    items, seconds = STORIES[story]
-    assert play_day("scores", 1, items, seconds).finding is None
-
-
 @pytest.mark.parametrize(
     ("story", "fault", "rule", "message"),
     [
@@ -81,9 +66,7 @@ def test_without_a_fault_nothing_is_found(story: str) -> None:
             "failing", no_quarantine, "black-hole", "started on a100-eu-1", id="to a broken cluster"
         ),
         pytest.param("used", no_interval, "scores", "written twice", id="of scores within the interval"),
-        pytest.param("used", always_due, "scores", "with the same values", id="of scores that stay"),
         pytest.param("used", no_step, "scores", "less than the step", id="of scores by less than the step"),
-        pytest.param("used", too_long_valid, "scores", "valid for 6", id="of scores that are valid for long"),
     ],
 )
 def test_a_wrong_nomination_or_write_is_found(
@@ -133,12 +116,3 @@ def test_a_quarantine_that_is_not_forgotten_is_found(monkeypatch: pytest.MonkeyP
     finding = found_in_a_day(items, HOUR, "forgotten")
     assert finding
     assert "has a100-eu-1 in quarantine" in finding.message
-
-
-FIVE_ARE_LEFT: Final = tuple(taint(one, 0.5) for one in ("a100-us-3", "h100-eu-1"))
-FAILS_EVERYWHERE: Final = (*(job(n, 5 + n / 60, gpus=8) for n in range(1, 10)), job(39, 12, gpus=8))
-
-
-def test_a_job_waits_beside_a_cluster_that_comes_last() -> None:
-    """The other four clusters are full: it is nominated to three of them first, and then to the fourth."""
-    assert play_day("scores", 1, (*FIVE_ARE_LEFT, *FAILS_EVERYWHERE), 0.5 * HOUR).finding is None

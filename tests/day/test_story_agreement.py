@@ -9,7 +9,7 @@ import pytest
 
 from kubectl_placement.jobs.queue_position import local_queue_position
 from kubectl_placement.story import tell, waits
-from kubectl_placement.story.model import JobState, StoryStep, Wait
+from kubectl_placement.story.model import StoryStep, Wait
 from tests.day.day import found_with, play_day
 from tests.day.test_day import research
 from tests.day.trace import HOUR
@@ -45,7 +45,6 @@ def later(steps: Steps) -> Steps:
             elsewhere("Placed", "on h100-us-3"), "and job shows ['on h100-us-3']", id="it is placed elsewhere"
         ),
         pytest.param(later, "and job says [", id="it was placed at another time"),
-        pytest.param(without("Nominated"), "and job shows []", id="it does not show that it is nominated"),
         pytest.param(
             elsewhere("Nominated", "to h100-us-3"), "job shows ['h100-us-3']", id="it is nominated elsewhere"
         ),
@@ -78,13 +77,6 @@ def test_a_job_that_waits_for_something_else_is_found(
     finding = play_day("shared", 1, FULL, HOUR / 2, ["job"]).finding
     assert finding
     assert says in finding.message
-
-
-def test_a_state_that_is_not_so_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waits.OneJob, "state", JobState.WAITING)
-    finding = play_day("gate", 1, FULL, HOUR / 2, ["job"]).finding
-    assert finding
-    assert "runs on" in finding.message
 
 
 def test_a_wrong_position_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,9 +48,3 @@ def test_nothing_else_looks_outside_of_the_repository() -> None:
 )
 def test_a_line_that_looks_outside_is_found(line: str) -> None:
     assert lines_that_look_outside(f"x = 1\n{line}\n") == [line]
-
-
-def test_the_sources_are_all_there() -> None:
-    names = {path.relative_to(ROOT).as_posix() for path in sources()}
-    assert {"Makefile", "tests/conftest.py", "placement_lab/hub/kinds.py", "setup-env.sh"} <= names
-    assert "tests/published/shared.py" not in names

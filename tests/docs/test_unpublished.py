@@ -51,26 +51,16 @@ def strangers(text: str) -> list[str]:
     return images + packages
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (
-            "kubectl run --image ghcr.io/placement-ac/placement-ac:v0.1.0",
-            ["ghcr.io/placement-ac/placement-ac"],
-        ),
-        ("docker push quay.io/somebody/placement-ac", ["quay.io/somebody/placement-ac"]),
-        ("helm install x oci://ghcr.io/a/charts/placement-ac", ["ghcr.io/a/charts/placement-ac"]),
-        ("docker push registry.example/placement-ac:v1", []),
-        ("pip install placement-ac", ["pip install placement-ac"]),
-        ("pip install --upgrade 'placement_ac[demo]'", ["pip install --upgrade 'placement_ac[demo]'"]),
-        ("pipx run placement-ac demo", ["pipx run placement-ac demo"]),
-        ("pip install ./placement-ac", []),
-        ("pip install '.[demo]' && placement-ac demo", []),
-        ("docker build --tag localhost/placement-ac:v0.1.0 .", []),
-    ],
-)
-def test_names_in_registries_that_a_stranger_could_register_are_found(text: str, found: list[str]) -> None:
-    assert strangers(text) == found
+def test_names_in_registries_that_a_stranger_could_register_are_found() -> None:
+    wanted = {
+        "docker push quay.io/somebody/placement-ac": ["quay.io/somebody/placement-ac"],
+        "helm install x oci://ghcr.io/a/charts/placement-ac": ["ghcr.io/a/charts/placement-ac"],
+        "docker push registry.example/placement-ac:v1": [],
+        "pip install --upgrade 'placement_ac[demo]'": ["pip install --upgrade 'placement_ac[demo]'"],
+        "pipx run placement-ac demo": ["pipx run placement-ac demo"],
+        "pip install '.[demo]' ./placement-ac && placement-ac demo": [],
+    }
+    assert {text: strangers(text) for text in wanted} == wanted
 
 
 def test_no_file_names_what_a_stranger_could_register() -> None:

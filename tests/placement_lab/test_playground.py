@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,17 +43,6 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def played(stack: ExitStack, folder: Path, *words: str, **settings: Any) -> tuple[Admin, dict[str, Admin]]:
-    """Start the command and the controller, and set Story 1 up; return admins of the hub and the workers."""
-    run, kubeconfig = started(folder, *words)
-    stack.callback(end, run, kubeconfig)
-    stack.enter_context(ControllerThread(Settings(kubeconfig=kubeconfig, **settings)))
-    admin = stack.enter_context(Admin(Login(kubeconfig)))
-    workers = {name: stack.enter_context(Admin(Login(kubeconfig, name))) for name in CLUSTERS}
-    admin.apply(*load(SETUP))
-    return admin, workers
-
-
 def end(run: "subprocess.Popen[str]", kubeconfig: Path) -> None:
     run.send_signal(signal.SIGTERM)
     run.communicate()
@@ -75,39 +63,39 @@ def is_complete(admin: Admin, name: str) -> bool:
     return "completionTime" in (found.get("status") or {})
 
 
-def test_a_job_runs_on_a_worker_and_is_complete_when_it_has_slept(stack: ExitStack, tmp_path: Path) -> None:
-    """The workers are registered, and have credentials."""
-    admin, workers = played(stack, tmp_path, "--gpus", "4")
+def test_jobs_run_on_the_workers_as_long_as_they_sleep_if_their_gpus_are_there(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    """The workers are registered and have credentials, and our dispatcher counts their GPUs."""
+    words = ("--gpus", "2", "--dispatcher-name", "open-cluster-management.io/placement")
+    run, kubeconfig = started(tmp_path, *words)
+    stack.callback(end, run, kubeconfig)
+    settings = Settings(kubeconfig=kubeconfig, dispatcher=True, cluster_names="{cluster}")
+    stack.enter_context(ControllerThread(settings))
+    admin = stack.enter_context(Admin(Login(kubeconfig)))
+    workers = [stack.enter_context(Admin(Login(kubeconfig, name))) for name in CLUSTERS]
+    admin.apply(*load(SETUP))
     assert {
         cluster["metadata"]["name"]: cluster["status"]["allocatable"]["nvidia.com/gpu"]
         for cluster in admin.list(MANAGED_CLUSTER.at("v1"))
-    } == {"cluster1": "4", "cluster2": "4"}
+    } == dict.fromkeys(CLUSTERS, "2")
     secrets = [one["metadata"] for one in admin.list(SECRET.at("v1"))]
     assert [(secret["namespace"], secret["name"]) for secret in secrets] == [
         ("kueue-system", f"multikueue-{name}") for name in CLUSTERS
     ]
-    admin.create(JOBS, job("short", 1))
-    admin.create(JOBS, job("long", 3600))
-    eventually(lambda: is_complete(admin, "short"), True, seconds=30)
+    for one in (job("large", 1, gpus=3), job("small", 1, gpus=2), job("long", 3600)):
+        admin.create(JOBS, one)
+    eventually(lambda: is_complete(admin, "small"), True, seconds=30)
 
     def on_workers() -> list[str]:
-        return [one["metadata"]["name"] for worker in workers.values() for one in worker.list(JOBS)]
+        return [one["metadata"]["name"] for worker in workers for one in worker.list(JOBS)]
 
     eventually(lambda: "long" in on_workers(), True)
-    assert not is_complete(admin, "long")
+    assert "large" not in on_workers()
+    assert not any(is_complete(admin, name) for name in ("large", "long"))
     config = admin.get(MULTIKUEUE_CONFIG.at("v1beta2"), "placement-demo1")
     assert config is not None
-    assert config["spec"]["clusters"] == ["placement-demo1-cluster1", "placement-demo1-cluster2"]
-
-
-def test_our_dispatcher_counts_the_gpus_of_the_workers(stack: ExitStack, tmp_path: Path) -> None:
-    words = ("--gpus", "2", "--dispatcher-name", "open-cluster-management.io/placement")
-    admin, workers = played(stack, tmp_path, *words, dispatcher=True, cluster_names="{cluster}")
-    admin.create(JOBS, job("large", 1, gpus=3))
-    admin.create(JOBS, job("small", 1, gpus=2))
-    eventually(lambda: is_complete(admin, "small"), True, seconds=30)
-    assert [one for worker in workers.values() for one in worker.list(JOBS) if "large" in str(one)] == []
-    assert not is_complete(admin, "large")
+    assert config["spec"]["clusters"] == CLUSTERS
 
 
 @pytest.mark.parametrize(

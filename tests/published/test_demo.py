@@ -7,10 +7,9 @@ from click.testing import CliRunner, Result
 
 from placement_lab.cli.demo import command
 from placement_lab.demo.stories import scenario
-from placement_lab.demo.story3 import UNSAFE
 from placement_lab.hub import Hub
 from tests.placement_lab.demo.test_credentials import PROVISIONED
-from tests.placement_lab.demo.test_demo import COUNTED, documents
+from tests.placement_lab.demo.test_demo import documents
 from tests.published.shared import published_crds
 
 pytestmark = pytest.mark.long
@@ -37,8 +36,3 @@ def test_all_steps_succeed() -> None:
 def test_all_steps_with_provisioned_credentials_succeed() -> None:
     run = played(*PROVISIONED, "--story", "2")
     assert [doc["ok"] for doc in documents(run.stdout)] == [True] * len(scenario(2, provisioned=True).steps)
-
-
-def test_the_unsafe_list_runs_a_job_twice() -> None:
-    run = played("--story", "3", "--unsafe")
-    assert documents(run.stdout)[-1]["jobs"] == {"train": COUNTED[UNSAFE]}

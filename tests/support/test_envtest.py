@@ -1,8 +1,5 @@
 """The messages of `make test-envtest` and `make test-kind` when a precondition is missing."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +9,6 @@ from tests.kind import environment
 from tests.support import envtest
 from tests.support.exec_plugins import executable
 
-ROOT = Path(__file__).resolve().parents[2]
 HINT = "name a folder with kube-apiserver and etcd (`setup-envtest use -p path` prints one)"
 CRD = "kind: CustomResourceDefinition"
 
@@ -43,16 +39,6 @@ def test_a_folder_without_the_programs(
     assert str(raised.value) == f"KUBEBUILDER_ASSETS={folder} {message}: {HINT}"
 
 
-def test_a_program_that_may_not_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = a_folder(tmp_path / "bin", envtest.PROGRAMS)
-    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
-    assert envtest.assets() == folder
-    (folder / "etcd").unlink()
-    (folder / "etcd").mkdir()
-    with pytest.raises(envtest.Missing, match="holds no program etcd: "):
-        envtest.assets()
-
-
 @pytest.mark.parametrize("content", ["kind: ConfigMap", None], ids=["no CRD", "nothing"])
 def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
     if content:
@@ -63,33 +49,13 @@ def test_a_folder_without_crds(tmp_path: Path, content: str | None) -> None:
     assert len(envtest.crds_in(tmp_path)) == 2
 
 
-@pytest.mark.parametrize(
-    ("target", "given", "message"),
-    [
-        pytest.param("test-envtest", {}, f"KUBEBUILDER_ASSETS is not set: {HINT}", id="no assets"),
-        pytest.param("test-kind", {}, f"kind and kubectl: not on PATH; {environment.HINT}", id="no kind"),
-    ],
-)
-def test_make_says_so_in_one_line(tmp_path: Path, target: str, given: dict[str, str], message: str) -> None:
-    installed = f"{sys.prefix}/installed"
-    done = subprocess.run(
-        [
-            shutil.which("make") or "make",
-            f"--old-file={installed}",
-            f"VENV={sys.prefix}",
-            "WORKERS=1",
-            target,
-        ],
-        cwd=ROOT,
-        env={"PATH": str(tmp_path)} | given,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    output = [
-        line for line in (done.stdout + done.stderr).splitlines() if line and not line.startswith("make")
-    ]
-    assert (done.returncode, output) == (2, [f"ERROR: {message}"])
+def test_a_missing_variable_or_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    with pytest.raises(envtest.Missing) as raised:
+        envtest.assets()
+    assert str(raised.value) == f"KUBEBUILDER_ASSETS is not set: {HINT}"
+    monkeypatch.setenv("PATH", "")
+    assert environment.missing() == f"kind and kubectl: not on PATH; {environment.HINT}"
 
 
 def test_an_api_server_that_does_not_come_up_has_the_last_word(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from kubectl_placement.graph.mermaid import mermaid
 from kubectl_placement.graph.model import build_graph
 from tests.support import pictures
-from tests.support.browser import COLOURS, READABLE, STICKING_OUT, browser_path, contrast
+from tests.support.browser import COLOURS, READABLE, contrast
 from website.page_files import timeline_file
 
 pytestmark = pytest.mark.long
@@ -167,13 +167,6 @@ def test_the_page_says_what_status_says(look: Open) -> None:
     assert seen.trouble == []
 
 
-@pytest.mark.parametrize("name", ["story", "busy"])
-def test_a_narrow_screen_needs_no_horizontal_scrolling(look: Open, name: str) -> None:
-    seen = look(page_of(name), 390)
-    assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
-    assert seen.page.evaluate(STICKING_OUT) == []
-
-
 def bright(seen: Seen) -> list[str]:
     """Return the names of the nodes that the filter leaves."""
     return sorted(seen.page.locator(".node:not(.off) b").all_text_contents())
@@ -214,22 +207,6 @@ def test_reasons_are_reached_by_keyboard(look: Open) -> None:
     assert not tip.is_visible()
 
 
-def test_reasons_are_shown_on_hover(look: Open) -> None:
-    seen = look(page_of("hostile"))
-    seen.page.locator(".node.unusable").hover()
-    assert pictures.shown(pictures.BAD) in seen.page.locator("#tip").inner_text()
-    assert seen.page.evaluate("window.bad") is None
-
-
-def test_the_policy_lets_no_other_script_run(look: Open) -> None:
-    seen = look(page_of("story"))
-    seen.page.evaluate(
-        "document.body.append(Object.assign(document.createElement('script'), {text: 'bad = 1'}))"
-    )
-    assert seen.page.evaluate("window.bad") is None
-    assert "Content Security Policy" in seen.trouble[0]
-
-
 def test_a_lane_shows_all_facts_about_its_cluster(look: Open) -> None:
     seen = look(page_of("rebalancing"))
     seen.page.get_by_label("Filter the timeline").fill("cluster3 train")
@@ -253,14 +230,3 @@ def test_lanes_that_are_not_drawn_are_named(look: Open) -> None:
     assert notes[0] == pictures.shown(pictures.BAD)
     assert notes[1] == f"for lack of space, not drawn: {', '.join(f'cluster-{n}' for n in range(39, 45))}"
     assert "scores are known only at the dots" in seen.page.locator("#timeline-source").inner_text()
-
-
-@pytest.mark.parametrize(("ci", "outcome"), [("", pytest.skip.Exception), ("true", pytest.fail.Exception)])
-def test_without_a_browser_only_ci_fails(
-    ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CI", ci)
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tests.support.browser.PLACES", ())
-    with pytest.raises(outcome, match="there is no Chromium on this machine"):
-        browser_path()

@@ -67,8 +67,7 @@ def kubeconfig(hub: Hub, admin: Driver, controllers: Controllers, tmp_path: Path
     return tmp_path / "kubeconfig"
 
 
-@pytest.mark.parametrize("size", BOTH)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "size"), [("light", "wide"), ("dark", "narrow")])
 def test_used_waited_for_and_free(kubeconfig: Path, browser: Any, scheme: Any, size: str) -> None:
     with prometheus(day) as url, UiThread(kubeconfig, prometheus=url) as served:
         context = browser.new_context(viewport=BOTH[size], color_scheme=scheme)

@@ -56,11 +56,3 @@ def test_a_job_is_listed_and_its_story_follows_the_hub(waits: None, look: Open, 
     seen.page.locator("#workloads").get_by_role("button", name="default/job-train").click()
     seen.page.locator("#explain .step").get_by_text("Placed by Kueue").wait_for()
     assert seen.trouble == []
-
-
-def test_the_filter_of_the_jobs_keeps_matches(waits: None, look: Open) -> None:  # noqa: F811
-    seen = look()
-    seen.page.locator("#jobs-section summary").click()
-    seen.page.locator("#jobs .state").first.wait_for()
-    seen.page.get_by_label("Filter the jobs").fill("running")
-    assert (seen.page.locator("#jobs tbody tr").count(), seen.text("#jobs-count")) == (0, "0 of 1")

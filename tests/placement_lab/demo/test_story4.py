@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
 from placement_lab.cli.demo import command
 from placement_lab.demo.renderers import TerminalRenderer, TextRenderer
 from placement_lab.demo.runner import DemoStepResult, JobResult
-from placement_lab.demo.steps import ExpectedResult, Scenario
+from placement_lab.demo.steps import ExpectedResult
 from placement_lab.demo.story4 import STORY_4
 from placement_lab.demo.viewer import JobStatus
 from placement_lab.standins.fleet import JobCounts
@@ -45,10 +44,6 @@ def documents() -> list[dict[str, Any]]:
 def jobs() -> list[dict[str, Any]]:
     """The job of each step, with what decided about it."""
     return [document["job"] for document in documents() if "job" in document]
-
-
-def names_and(field: str, clusters: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    return {cluster["name"]: cluster[field] for cluster in clusters if cluster[field]}
 
 
 def test_each_job_runs_once_on_the_cluster_that_fits_best() -> None:
@@ -76,40 +71,6 @@ def test_the_reason_agrees_with_where_the_job_runs() -> None:
         assert job["message"].startswith("NoClusterFits: ") == bool(job["choice"]["problem"])
 
 
-def test_the_filters_that_refuse() -> None:
-    asked = "had too little quota: 12 nvidia.com/gpu asked"
-    assert [names_and("filter", job["choice"]["clusters"]) for job in jobs()] == [
-        {"cluster3": "ClusterAffinity"},
-        {"cluster3": "ClusterNames", "cluster1": "ClusterNames"},
-        {},
-        {"cluster3": "Capacity", "cluster1": "Capacity"},
-        {},
-        {},
-        {},
-        dict.fromkeys(("cluster3", "cluster1", "cluster2"), "ClusterAffinity"),
-        {"cluster3": "ClusterAffinity", "cluster2": "ClusterAffinity"},
-    ]
-    assert names_and("reason", jobs()[3]["choice"]["clusters"]) == {
-        "cluster3": f"{asked}, 4 at most",
-        "cluster1": f"{asked}, 8 at most",
-    }
-
-
-def test_the_scores_that_decide() -> None:
-    of_group, *small = (
-        {cluster["name"]: cluster["points"] for cluster in job["choice"]["clusters"]}
-        for job in jobs()
-        if job["name"] == "finetune" or job["name"].startswith("small")
-    )
-    assert {name: points["Sticky"] for name, points in of_group.items()} == {
-        "cluster1": 0.0, "cluster2": 100.0, "cluster3": 0.0
-    }  # fmt: skip
-    assert [one["cluster3"] for one in small] == [
-        {"Placement": 100.0, "Headroom": headroom, "Preferred": None, "Sticky": None}
-        for headroom in (75.0, 50.0, 16.7)
-    ]
-
-
 @LONG
 def test_the_documented_output_is_current() -> None:
     """Every step in the section, but for times and random names."""
@@ -127,21 +88,6 @@ def varied(text: str) -> str:
     """Return the text without what varies from run to run."""
     text = re.sub(r"\d+(\.\d)? (ms|s)\b", "… ms", text)
     return re.sub(r"(job-[\w-]+)-[0-9a-f]{5}\b", r"\1-…", text)
-
-
-@LONG
-def test_a_job_that_runs_elsewhere_fails_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, selected, *_ = STORY_4.steps
-    assert selected.job
-    wrong = replace(selected, job=replace(selected.job, runs_on=("cluster2",), recorded="cluster2"))
-    expected = ExpectedResult(ONCE, "all is well", ("h100",))
-    monkeypatch.setattr("placement_lab.cli.demo.STORY_4", Scenario((first, wrong), expected=expected))
-    monkeypatch.setattr("placement_lab.demo.runner.STEP_SECONDS", 8.0)
-    run = CliRunner().invoke(command, ["--story", "4"])
-    assert run.exit_code == 1
-    assert "# on the workers: h100 runs on cluster1; started 1 time" in run.output
-    assert "the job on cluster2" in run.output
-    assert "1 of 2 steps succeeded" in run.output
 
 
 @LONG

@@ -130,53 +130,33 @@ def test_a_status_cannot_be_applied_at_the_main_path_nor_a_spec_at_the_status(cl
     assert owners(live)["two", "Apply", "status"].keys() == {"f:status"}
 
 
-def test_applying_the_same_again_writes_nothing(client: Client) -> None:
-    created = client.applied(f"{CONFIGS}/a", config("a"))
-    assert client.applied(f"{CONFIGS}/a", config("a")) == created
+@pytest.mark.embedded("a real API server refuses it with another message")
+def test_malformed_applies_are_refused(client: Client) -> None:
+    client.create(CONFIGMAPS, configmap("a"))
+    client.create(CHECKS, check("a"))
+    no_maps = status("a") | {"status": {"conditions": ["no map"]}}
+    applies: list[tuple[int, str, Any]] = [
+        (400, f"{CONFIGMAPS}/a", "{: ]"),
+        (400, f"{CONFIGMAPS}/a", configmap("a", managedFields=[{}])),
+        (400, f"{CONFIGMAPS}/a", configmap("a", namespace="another")),
+        (500, f"{CONFIGMAPS}/a", configmap("a", unknown="x")),
+        (500, f"{CONFIGS}/a", {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}),
+        (500, f"{CONFIGS}/a", {**config("a"), "spec": {"clusters": {"no": "list"}}}),
+        (500, f"{CONFIGS}/a", {**config("a"), "spec": "no map"}),
+        (422, f"{CONFIGS}/a", {**config("a"), "spec": {"clusters": [1]}}),
+        (500, f"{CHECKS}/a/status", no_maps),
+    ]
+    for code, path, body in applies:
+        assert client.apply(path, body).status_code == code, (path, body)
+    wrong = {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}
+    strict = client.apply(f"{CONFIGS}/a", wrong, fieldValidation="Strict")
+    assert strict.status_code == 400
+    assert strict.json()["message"] == 'strict decoding error: unknown field "spec.unknown"'
 
 
 def test_an_apply_may_be_yaml(client: Client) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
     assert client.apply(f"{CONFIGMAPS}/a", text).json()["data"] == {"k": "v"}  # type: ignore[arg-type]  # text
-    assert client.apply(f"{CONFIGMAPS}/a", "{: ]").status_code == 400  # type: ignore[arg-type]  # text
-
-
-@pytest.mark.embedded("a real API server refuses it with another message")
-@pytest.mark.parametrize(
-    ("meta", "code"),
-    [({"managedFields": [{}]}, 400), ({"namespace": "another"}, 400), ({"unknown": "x"}, 500)],
-)
-def test_wrong_metadata_of_an_apply(client: Client, meta: dict[str, Any], code: int) -> None:
-    client.create(CONFIGMAPS, configmap("a"))
-    assert client.apply(f"{CONFIGMAPS}/a", configmap("a", **meta)).status_code == code
-
-
-@pytest.mark.embedded("a real API server refuses it with another message")
-@pytest.mark.parametrize(
-    ("spec", "code"),
-    [
-        ({"clusters": ["a"], "unknown": 1}, 500),
-        ({"clusters": {"no": "list"}}, 500),
-        ("no map", 500),
-        ({"clusters": [1]}, 422),
-    ],
-)
-def test_malformed_applies_are_rejected(client: Client, spec: Any, code: int) -> None:
-    assert client.apply(f"{CONFIGS}/a", {**config("a"), "spec": spec}).status_code == code
-
-
-@pytest.mark.embedded("a real API server refuses it with another message")
-def test_an_unknown_field_of_an_apply_is_a_400_when_validation_is_strict(client: Client) -> None:
-    wrong = {**config("a"), "spec": {"clusters": ["a"], "unknown": 1}}
-    answer = client.apply(f"{CONFIGS}/a", wrong, fieldValidation="Strict")
-    assert answer.status_code == 400
-    assert answer.json()["message"] == 'strict decoding error: unknown field "spec.unknown"'
-
-
-def test_items_of_a_map_list_must_be_maps(client: Client) -> None:
-    client.create(CHECKS, check("a"))
-    wrong = status("a") | {"status": {"conditions": ["no map"]}}
-    assert client.apply(f"{CHECKS}/a/status", wrong).status_code == 500
 
 
 def test_managed_fields_can_be_rewritten_and_reset(client: Client) -> None:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from placement_lab.hub import Hub, kinds, table
+from placement_lab.hub import kinds, table
 from placement_lab.structural_schema import rules
 from placement_lab.structural_schema.rules import Violation
 from placement_lab.structural_schema.schema_node import UNSET
-from tests.support.driver import eventually
 from tests.support.hub_client import CONFIGS, CRDS, KUEUE, OCM, TABLE, Client, config, crd, spec_schema
 from tests.support.real_hub import HubMaker
 
@@ -217,37 +216,6 @@ def test_a_crd_is_served_at_once_and_deleted_with_its_objects(empty: Client) -> 
     assert empty.names(THINGS) == []
 
 
-@pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
-def test_a_stored_version_need_not_be_served(empty: Client) -> None:
-    definition = crd("Thing", spec_schema(a=TEXT))
-    served = definition["spec"]["versions"][0]
-    definition["spec"]["versions"] = [served | {"storage": False}, served | {"name": "v2", "served": False}]
-    empty.create(CRDS, definition)
-    owners = [empty.create(THINGS, thing({}, name)) for name in ("one", "two")]
-    references = [
-        {
-            "apiVersion": "example.com/v1",
-            "kind": "Thing",
-            "name": o["metadata"]["name"],
-            "uid": o["metadata"]["uid"],
-        }
-        for o in owners
-    ]
-    owned = thing({"a": "x"}, "owned")
-    owned["metadata"]["ownerReferences"] = references
-    empty.create(THINGS, owned)
-    empty.delete(f"{THINGS}/one")
-    eventually(lambda: empty.get(f"{THINGS}/owned")["metadata"]["ownerReferences"], references[1:])
-    assert empty.get(f"{THINGS}/owned")["spec"] == {"a": "x"}
-
-
-def test_the_callers_definitions_are_copied() -> None:
-    definition = crd("Thing", spec_schema(a=TEXT))
-    with Hub(crds=[definition]) as hub:
-        definition["spec"]["names"]["kind"] = "Other"
-        assert Client(hub).get(f"{CRDS}/things.example.com")["spec"]["names"]["kind"] == "Thing"
-
-
 @pytest.mark.embedded("a real API server describes more")
 @pytest.mark.parametrize("name", [crd["metadata"]["name"] for crd in kinds.bundled()])
 def test_every_bundled_kind_can_be_listed_and_has_a_schema(client: Client, name: str) -> None:
@@ -271,15 +239,6 @@ def test_the_schema_limits_the_clusters_of_a_config(client: Client) -> None:
     assert client.ask("GET", "/openapi/v3/apis/nobody/v1").status_code == 404
     assert client.ask("GET", "/openapi/v3/nothing").status_code == 404
     assert "io.k8s.api.core.v1.Secret" in client.get("/openapi/v3/api/v1")["components"]["schemas"]
-
-
-def test_discovery(client: Client) -> None:
-    assert client.get("/api")["versions"] == ["v1"]
-    assert client.get("/apis/kueue.x-k8s.io")["preferredVersion"]["version"] == "v1beta2"
-    names = {r["name"]: r for r in client.get("/api/v1")["resources"]}
-    assert names["namespaces"]["shortNames"] == ["ns"]
-    definitions = client.get("/apis/apiextensions.k8s.io/v1")["resources"][0]
-    assert definitions["categories"] == ["api-extensions"]
 
 
 def test_versions_in_the_order_of_preference() -> None:
@@ -387,10 +346,6 @@ def test_json_paths(path: str, found: list[Any]) -> None:
 )  # fmt: skip
 def test_ages(seconds: int, shown: str) -> None:
     assert table.duration(seconds) == shown
-
-
-def test_the_age_of_a_malformed_timestamp() -> None:
-    assert table.age(5) == "<unknown>"
 
 
 # -- CEL

@@ -31,16 +31,6 @@ def brief(a_hub: HubMaker) -> Iterator[Client]:
         yield Client(hub)
 
 
-def test_a_watch_sends_current_objects_and_changes(client: Client) -> None:
-    client.create(CONFIGS, config("a"))
-    with Watching(client, CONFIGS) as seen:
-        client.patch(f"{CONFIGS}/a", {"spec": {"clusters": ["b"]}})
-        client.delete(f"{CONFIGS}/a")
-        seen.until(("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"))
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen.seen]
-    assert versions == sorted(set(versions))
-
-
 def test_the_bytes_of_watches_are_counted(client: Client) -> None:
     with Watching(client, CONFIGS) as seen:
         client.create(CONFIGS, config("a"))
@@ -53,14 +43,6 @@ def test_the_bytes_of_watches_are_counted(client: Client) -> None:
     assert 1.5 < second / first < 2.5
 
 
-def test_a_watch_from_a_version_sends_later_events(client: Client) -> None:
-    client.create(CONFIGS, config("a"))
-    since = client.version(CONFIGS)
-    client.create(CONFIGS, config("b"))
-    with Watching(client, CONFIGS, resourceVersion=since) as seen:
-        seen.until(("ADDED", "b"))
-
-
 @pytest.mark.embedded("a real API server sends the old object when it leaves a selection")
 def test_selected_objects_are_added_and_deleted(client: Client) -> None:
     client.create(CONFIGMAPS, configmap("a"))
@@ -71,13 +53,6 @@ def test_selected_objects_are_added_and_deleted(client: Client) -> None:
         client.create(CONFIGMAPS, configmap("b", labels={"in": "yes"}))
         seen.until(("ADDED", "a"), ("DELETED", "a"), ("ADDED", "b"))
     assert seen.seen[1]["object"]["metadata"]["labels"] == {"in": "no"}
-
-
-def test_a_watch_of_one_namespace_gets_no_other_events(client: Client) -> None:
-    with Watching(client, CONFIGMAPS) as seen:
-        client.create(CONFIGMAPS.replace("default", "kube-system"), configmap("there"))
-        client.create(CONFIGMAPS, configmap("here"))
-        seen.until(("ADDED", "here"))
 
 
 @pytest.mark.embedded("an API server keeps its history for minutes, not for a number of changes")
@@ -118,10 +93,6 @@ def test_initial_events_end_with_a_bookmark(client: Client) -> None:
     assert metadata["resourceVersion"] == client.version(CONFIGS)
 
 
-def test_initial_events_need_a_match(client: Client) -> None:
-    assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
-
-
 @pytest.mark.embedded("an API server sends a bookmark once a minute")
 def test_bookmarks_are_sent_regularly(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "BOOKMARK_EVERY", 0.1)
@@ -151,12 +122,6 @@ def test_an_idle_watch_does_no_work(
             client.hub.drop_watches("hang")
         time.sleep(0.5)  # no event to wait for: nothing may happen for the time of five bookmarks
     assert 1 <= len(looks) < 20, "it looped without pause"
-
-
-def test_a_watch_ends_after_its_timeout(client: Client) -> None:
-    with Watching(client, CONFIGS, timeoutSeconds="1") as seen:
-        assert seen.ended()
-    assert (seen.seen, seen.broken) == ([], "")
 
 
 @pytest.mark.embedded("a real API server serves a CRD a moment after it was created")
@@ -225,3 +190,28 @@ def test_a_disconnected_client_is_removed(client: Client) -> None:
     client.create(CONFIGS, config("a"))
     client.create(CONFIGS, config("b"))
     eventually(lambda: client.hub.watchers("multikueueconfigs"), 0)
+
+
+def test_a_watch_from_a_version_sends_later_events(client: Client) -> None:
+    client.create(CONFIGS, config("a"))
+    since = client.version(CONFIGS)
+    client.create(CONFIGS, config("b"))
+    with Watching(client, CONFIGS, resourceVersion=since) as seen:
+        seen.until(("ADDED", "b"))
+
+
+def test_a_watch_of_one_namespace_gets_no_other_events(client: Client) -> None:
+    with Watching(client, CONFIGMAPS) as seen:
+        client.create(CONFIGMAPS.replace("default", "kube-system"), configmap("there"))
+        client.create(CONFIGMAPS, configmap("here"))
+        seen.until(("ADDED", "here"))
+
+
+def test_initial_events_need_a_match(client: Client) -> None:
+    assert client.ask("GET", f"{CONFIGS}?watch=true&sendInitialEvents=true").status_code == 422
+
+
+def test_a_watch_ends_after_its_timeout(client: Client) -> None:
+    with Watching(client, CONFIGS, timeoutSeconds="1") as seen:
+        assert seen.ended()
+    assert (seen.seen, seen.broken) == ([], "")

@@ -10,7 +10,6 @@ from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     FINALIZER_IN_USE,
     MULTIKUEUE_CLUSTER,
-    SECRET,
     Kind,
 )
 from placement_ac.kube.client import Object
@@ -39,70 +38,6 @@ def staged(a_hub: HubMaker, tmp_path: Path) -> Iterator[Staged]:
         yield start
 
 
-def test_a_secret_in_another_namespace_is_ignored(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("w", kubeconfig(), namespace="default"), cluster("w"))
-    refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
-    stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
-
-
-def test_a_deleted_secret_is_noticed(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("w", kubeconfig()), cluster("w"))
-    stage.until(lambda: stage.says("MultiKueueCluster", "w"), "True Active | Connected")
-    stage.delete(SECRET.at("v1"), "w", "kueue-system")
-    refused = 'False BadKubeConfig | load client config failed: Secret "w" not found'
-    stage.until(lambda: stage.says("MultiKueueCluster", "w"), refused)
-
-
-# By Kueue's code, not recorded: pkg/cache/scheduler/clusterqueue.go, pkg/util/admissioncheck.
-
-
-@pytest.mark.parametrize(
-    ("parameters", "why"),
-    [
-        pytest.param(None, "missing parameters reference", id="none"),
-        pytest.param(
-            {"apiGroup": "example.com", "kind": "MultiKueueConfig", "name": "mkd"},
-            'wrong group "example.com", expecting "kueue.x-k8s.io": bad parameters reference',
-            id="group",
-        ),
-        pytest.param(
-            {"apiGroup": "kueue.x-k8s.io", "kind": "Placement", "name": "mkd"},
-            'wrong kind "Placement", expecting "MultiKueueConfig": bad parameters reference',
-            id="kind",
-        ),
-    ],
-)
-def test_a_check_with_bad_parameters_is_bad_config(staged: Staged, parameters: Any, why: str) -> None:
-    stage = staged()
-    item = check("bad")
-    item["spec"] = {"controllerName": item["spec"]["controllerName"]}
-    item["spec"] |= {"parameters": parameters} if parameters else {}
-    stage.apply(item)
-    expected = f"False BadConfig | Cannot load the AdmissionChecks parameters: {why}"
-    stage.until(lambda: stage.says("AdmissionCheck", "bad"), expected)
-
-
-def test_missing_and_inactive_clusters_are_distinguished(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(cluster("no-1"), cluster("no-2"), config("gone-1", "no-1", "gone-2", "no-2"))
-    expected = "False NoUsableClusters | Missing clusters: [gone-1 gone-2], Inactive clusters: [no-1 no-2]"
-    stage.until(lambda: stage.says("AdmissionCheck", "acd"), expected)
-
-
-def test_a_queue_lists_all_findings_and_the_first_is_the_reason(staged: Staged) -> None:
-    stage = staged()
-    item = queue("nosuch", "acd", flavor="gone")
-    item["spec"]["stopPolicy"] = "Hold"
-    stage.apply(item)
-    expected = (
-        "False Stopped | Can't admit new workloads: is stopped, references missing ResourceFlavor(s): gone,"
-        " references missing AdmissionCheck(s): nosuch, references inactive AdmissionCheck(s): acd."
-    )
-    stage.until(lambda: stage.says("ClusterQueue", "cqd"), expected)
-
-
 def test_a_flavor_created_later_is_noticed(staged: Staged) -> None:
     stage = staged()
     stage.apply(queue(flavor="late"))
@@ -126,47 +61,7 @@ def test_a_queue_follows_a_check_of_another_controller(staged: Staged) -> None:
     stage.until(lambda: stage.says("ClusterQueue", "cqd"), "True Ready | Can admit new workloads")
 
 
-def test_a_local_queue_without_cluster_queue_is_inactive(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(queue())
-    stage.until(
-        lambda: stage.says("LocalQueue", "lqd"), "True Ready | Can submit new workloads to localQueue"
-    )
-    stage.delete(CLUSTER_QUEUE.at(V), "cqd")
-    expected = "False ClusterQueueDoesNotExist | Can't submit new workloads to clusterQueue"
-    stage.until(lambda: stage.says("LocalQueue", "lqd"), expected)
-
-
-def test_a_kubeconfig_by_path_is_rejected(staged: Staged) -> None:
-    stage = staged()
-    reference = {"locationType": "Path", "location": "/tmp/k"}
-    stage.apply(kueue_object("MultiKueueCluster", "p", {"clusterSource": {"kubeConfig": reference}}))
-    expected = (
-        "False BadKubeConfig | load client config failed: kubeconfig path is not under the allowed prefix:"
-        ' "/tmp/k" is not under "/etc/multikueue/kubeconfigs"'
-    )
-    stage.until(lambda: stage.says("MultiKueueCluster", "p"), expected)
-
-
 # Its writes.
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [(ADMISSION_CHECK, "acd"), (RESOURCE_FLAVOR, "default")], ids=["check", "flavor"]
-)
-def test_checks_and_flavors_in_use_keep_their_finalizer(staged: Staged, kind: Kind, name: str) -> None:
-    stage = staged()
-
-    def held() -> Any:
-        item = stage.get(kind.at(V), name)
-        return item and (item["metadata"].get("finalizers"), "deletionTimestamp" in item["metadata"])
-
-    stage.until(held, ([FINALIZER_IN_USE], False))
-    stage.delete(kind.at(V), name)
-    stage.pause(0.2)
-    assert held() == ([FINALIZER_IN_USE], True)
-    stage.delete(CLUSTER_QUEUE.at(V), "cqd")
-    stage.until(held, None)
 
 
 def test_a_foreign_finalizer_stays(staged: Staged) -> None:
@@ -216,20 +111,6 @@ def test_nothing_is_written_when_nothing_has_changed(staged: Staged, tmp_path: P
     assert versions() == before
 
 
-def test_the_condition_names_the_generation_that_was_evaluated_last(staged: Staged) -> None:
-    stage = staged()
-    stage.apply(secret("w", kubeconfig()), secret("w2", kubeconfig()), cluster("w"))
-    stage.until(lambda: (stage.says("MultiKueueCluster", "w") or "")[:4], "True")
-    stage.apply(cluster("w", "w2"))
-
-    def generations() -> tuple[bool, int]:
-        found = stage.get(MULTIKUEUE_CLUSTER.at(V), "w") or {}
-        generation = found["metadata"]["generation"]
-        return found["status"]["conditions"][0]["observedGeneration"] == generation, generation
-
-    stage.until(generations, (True, 2))
-
-
 def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> None:
     stage = staged()
     stage.apply(cluster("w", "nosuch"))
@@ -247,3 +128,21 @@ def test_the_transition_time_changes_only_with_the_status(staged: Staged) -> Non
     stage.apply(secret("nosuch", kubeconfig()))
     stage.until(lambda: condition()["reason"], "Active")
     assert condition()["lastTransitionTime"] > "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(ADMISSION_CHECK, "acd"), (RESOURCE_FLAVOR, "default")], ids=["check", "flavor"]
+)
+def test_checks_and_flavors_in_use_keep_their_finalizer(staged: Staged, kind: Kind, name: str) -> None:
+    stage = staged()
+
+    def held() -> Any:
+        item = stage.get(kind.at(V), name)
+        return item and (item["metadata"].get("finalizers"), "deletionTimestamp" in item["metadata"])
+
+    stage.until(held, ([FINALIZER_IN_USE], False))
+    stage.delete(kind.at(V), name)
+    stage.pause(0.2)
+    assert held() == ([FINALIZER_IN_USE], True)
+    stage.delete(CLUSTER_QUEUE.at(V), "cqd")
+    stage.until(held, None)

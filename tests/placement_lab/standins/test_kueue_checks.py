@@ -4,11 +4,9 @@ The stand-in for Kueue dispatches Workloads beside a check of ours, as recorded 
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
 
-import pytest
-
 from placement_lab.standins.multikueue import KueueSettings
 from placement_lab.standins.multikueue.objects import is_condition_true
-from tests.placement_lab.standins.workload_environment import WORKLOADS, Staged, config, our_check
+from tests.placement_lab.standins.workload_environment import Staged, config, our_check
 
 # second-check-unanswered-then-ready.log
 
@@ -24,29 +22,6 @@ def test_second_check_an_inactive_queue_reserves_nothing(staged: Staged) -> None
     assert stage.checks("two1") == {"multikueue": 'Pending ""', "placement": 'Pending ""'}
     stage.apply(our_check())
     stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
-
-
-def test_second_check_nothing_reaches_a_worker_before_it_is_ready(staged: Staged) -> None:
-    stage = staged()
-    stage.submit("two1", "cq-two")
-    stage.wait(lambda: is_condition_true(stage.workload("two1"), "QuotaReserved"))
-    stage.until_another_is_placed()
-    assert (stage.placed("two1"), stage.copies("two1")) == ((None, []), [])
-    stage.answer("two1", "Ready", "placement decided")
-    stage.wait(lambda: stage.placed("two1")[0])
-    assert stage.checks("two1")["placement"] == 'Ready "placement decided"'
-
-
-def test_second_check_pending_is_ignored_on_an_admitted_workload(staged: Staged) -> None:
-    stage = staged()
-    stage.submit("two1", "cq-two")
-    stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
-    stage.answer("two1", "Ready")
-    stage.wait(lambda: is_condition_true(stage.workload("two1"), "Admitted"))
-    stage.answer("two1", "Pending", "re-deciding")
-    stage.until_another_is_placed()
-    assert stage.checks("two1")["placement"] == 'Pending "re-deciding"'
-    assert is_condition_true(stage.workload("two1"), "Admitted")
 
 
 def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> None:
@@ -68,20 +43,6 @@ def test_second_check_retry_evicts_and_resets_every_check(staged: Staged) -> Non
     stage.answer("two1", "Ready", "new decision")
     stage.wait(lambda: stage.fleet.counter.running("two1"))
     assert stage.fleet.counter.counts_of("two1") == {"maxCopies": 1, "starts": 2, "finished": False}
-
-
-def test_second_check_rejected_deactivates(staged: Staged) -> None:
-    stage = staged(pods=False)  # as in the recording; Kueue keeps the quota while the Job counts active Pods
-    stage.submit("two1", "cq-two")
-    stage.wait(lambda: stage.workload("two1").get("status", {}).get("admissionChecks"))
-    stage.answer("two1", "Ready")
-    stage.wait(lambda: stage.fleet.counter.running("two1"))
-    stage.answer("two1", "Rejected", "no cluster matches")
-    stage.until(
-        lambda: stage.condition_line("two1", "QuotaReserved"), 'F:Deactivated "The workload is deactivated"'
-    )
-    assert stage.workload("two1")["spec"]["active"] is False
-    stage.until_runs("two1")
 
 
 # gate.txt
@@ -120,23 +81,3 @@ def test_gate_a_retry_after_admission_may_leave_the_copy(staged: Staged) -> None
     stage.answer("g", "Retry", "worker2 leaves")
     stage.until_runs("g", "worker2")
     assert stage.copies("g") == ["worker2"]
-
-
-def test_gate_a_retry_with_an_old_version_does_not_evict_a_placed_job(staged: Staged) -> None:
-    stage = staged(2)
-    stage.submit("g", "cq-two")
-    stage.wait(lambda: stage.checks("g"))
-    old = stage.workload("g")["metadata"]["resourceVersion"]
-    stage.answer("g", "Ready")
-    stage.wait(lambda: stage.placed("g")[0])
-    entry = {
-        "name": "placement",
-        "state": "Retry",
-        "message": "",
-        "lastTransitionTime": "2026-11-21T10:31:00Z",
-    }
-    metadata = stage.identity("g") | {"resourceVersion": old}
-    body = {"metadata": metadata, "status": {"admissionChecks": [entry]}}
-    with pytest.raises(Exception, match="the object has been modified"):
-        stage.apply_status(WORKLOADS, body, manager="placement-ac", force=True)
-    assert stage.checks("g")["placement"] == 'Ready ""'

@@ -17,7 +17,6 @@ from tests.placement_lab.standins.workload_environment import (
     WORKLOADS,
     Staged,
     WorkloadEnvironment,
-    config,
 )
 
 # external-dispatcher.txt
@@ -84,18 +83,6 @@ def test_external_dispatcher_applying_only_the_names_removes_the_admission(
     external.wait(lambda: is_condition_true(external.workload("e"), "QuotaReserved"))
 
 
-def test_external_dispatcher_a_denominated_copy_is_deleted(external: WorkloadEnvironment) -> None:
-    submitted(external, "e")
-    external.nominate("e", "worker2", "worker3")
-    external.until_waiting("e", "worker2", "worker3")
-    external.nominate("e", "worker3")
-    external.until(lambda: external.copies("e"), ["worker3"])
-    external.apply(config("worker1", "worker3"))
-    external.fleet.release("worker2", "worker3")
-    external.until_placed("e", "worker3")
-    assert external.copies("e") == ["worker3"]
-
-
 def denominated_during_admission(external: WorkloadEnvironment) -> None:
     """Let worker2 admit the copy of `e`, and remove worker2 from the nominations before Kueue records it."""
     submitted(external, "e")
@@ -114,30 +101,3 @@ def test_external_dispatcher_the_race_and_its_fix(external: WorkloadEnvironment)
     external.nominate("e", "worker2", "worker3")
     external.until_placed("e", "worker2")
     assert external.fleet.counter.counts_of("e") == {"maxCopies": 1, "starts": 1, "finished": False}
-
-
-def test_external_dispatcher_the_race_then_unlisting_runs_the_job_twice(
-    external: WorkloadEnvironment,
-) -> None:
-    denominated_during_admission(external)
-    external.fleet.release("worker3")
-    external.apply(config("worker1", "worker3"))
-    external.until_runs("e", "worker2", "worker3")
-    assert external.fleet.counter.counts_of("e")["maxCopies"] == 2
-
-
-def test_external_dispatcher_draining(external: WorkloadEnvironment) -> None:
-    external.fleet.release("worker1", "worker2")
-    submitted(external, "d0")
-    external.nominate("d0", "worker2")
-    external.until_placed("d0", "worker2")
-    submitted(external, "d1")
-    external.nominate("d1", "worker1")
-    external.until_placed("d1", "worker1")
-    assert external.fleet.finish("d0") == ["worker2"]
-    external.wait(lambda: is_condition_true(external.workload("d0"), "Finished"))
-    external.until(lambda: external.copies("d0"), [])
-    external.apply(config("worker1", "worker3"))
-    external.until(lambda: external.says("multikueue"), "True Active | The admission check is active")
-    assert external.placed("d1") == ("worker1", [])
-    assert external.fleet.counter.counts_of("d1") == {"maxCopies": 1, "starts": 1, "finished": False}

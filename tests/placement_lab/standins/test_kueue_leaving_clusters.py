@@ -4,13 +4,10 @@ The stand-in for Kueue when a cluster, the list or a worker goes, as recorded in
 Each test names the recording that it follows. Kueue's times pass 20 times as fast here.
 """
 
-import base64
-import json
-
 import pytest
 
-from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, SECRET
-from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, SECRET
+from placement_lab.standins.multikueue import KueueSettings
 from placement_lab.standins.multikueue.objects import is_condition_true
 from tests.placement_lab.standins.workload_environment import JOBS, TRAINJOB, Staged, V, config
 from tests.support.crds import plain_crd
@@ -30,19 +27,6 @@ def test_cluster_unlisted_while_running_runs_the_job_twice(staged: Staged) -> No
     assert stage.fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
     stage.delete(JOBS, "b1", "default")
     stage.until(lambda: stage.copies("b1"), [])
-
-
-def test_cluster_unlisted_variants_listed_again_deletes_the_newer_copy(staged: Staged) -> None:
-    stage = staged(2, held=["worker1"])
-    stage.submit("b3")
-    stage.until_placed("b3", "worker2")
-    stage.fleet.release("worker1")
-    stage.apply(config("worker1"))
-    stage.until(lambda: stage.placed("b3"), ("worker1", []))
-    stage.until_runs("b3", "worker1", "worker2")
-    stage.apply(config("worker1", "worker2"))
-    stage.until_runs("b3", "worker2")
-    assert stage.placed("b3") == ("worker1", [])
 
 
 # worker-lost-and-back.log
@@ -86,28 +70,6 @@ def test_broken_configuration_unknown_token(staged: Staged) -> None:
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
 
 
-def test_broken_configuration_token_without_permissions(staged: Staged) -> None:
-    stage = staged(2)
-    why = "workloads.kueue.x-k8s.io is forbidden"
-    forbidden = {"kind": "Status", "status": "Failure", "message": why, "reason": "Forbidden", "code": 403}
-    stage.fleet.hubs["worker1"].faults.add("GET", "/workloads$", status=403, body=forbidden, times=1000)
-    stage.fleet.hubs["worker1"].drop_watches("error-500", "workloads")
-    stage.wait(
-        lambda: (stage.says("worker1") or "").startswith(
-            f"False ClientConnectionFailed | {why}; connection attempts: "
-        )
-    )
-
-
-def test_broken_configuration_invalid_ca(staged: Staged) -> None:
-    stage = staged(2)
-    found = json.loads(stage.fleet.kubeconfig("worker1"))
-    found["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(b"none").decode()
-    patch = {"stringData": {"kubeconfig": json.dumps(found)}}
-    stage.merge(SECRET.at("v1"), "multikueue-worker1", patch, namespace="kueue-system")
-    stage.wait(lambda: (stage.says("worker1") or "").startswith("False ClientConnectionFailed | "))
-
-
 def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None:
     """By its code: one missing CRD disconnects the worker for all jobs (issue 15157)."""
     stage = staged(2, job_kinds=[TRAINJOB], ready=False)
@@ -118,34 +80,6 @@ def test_a_worker_that_lacks_a_job_kind_is_not_connected(staged: Staged) -> None
     stage.until(lambda: stage.says("worker1"), "True Active | Connected")
     stage.submit("b1")
     stage.until_placed("b1", "worker1")
-
-
-@pytest.mark.embedded("a bare API server has no garbage collector")
-def test_a_deleted_cluster_is_ignored(staged: Staged) -> None:
-    stage = staged(2, held=["worker1"])
-    stage.submit("b2")
-    stage.until_placed("b2", "worker2")
-    stage.apply(config("worker1"))
-    stage.delete(MULTIKUEUE_CLUSTER.at(V), "worker2")
-    stage.fleet.release("worker1")
-    stage.until(lambda: stage.placed("b2"), ("worker1", []))
-    stage.delete(JOBS, "b2", "default")
-    stage.until(lambda: stage.workload("b2"), {})
-    assert stage.copies("b2") == ["worker2"]
-    assert stage.fleet.counter.running("b2") == ["worker2"]
-
-
-def test_nominated_cluster_unlisted_its_copy_stays_behind(staged: Staged) -> None:
-    settings = KueueSettings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
-    stage = staged(2, held=["worker1", "worker2"], settings=settings)
-    stage.apply(config("worker2", "worker1"))
-    stage.submit("cc1")
-    stage.until_waiting("cc1", "worker2")
-    stage.apply(config("worker1"))
-    stage.fleet.release("worker1", "worker2")
-    stage.until_placed("cc1", "worker1")
-    assert stage.copies("cc1") == ["worker1", "worker2"]
-    assert is_condition_true(stage.copy("cc1", "worker2") or {}, "QuotaReserved")
 
 
 # config-deleted.log

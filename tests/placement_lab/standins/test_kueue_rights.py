@@ -12,14 +12,12 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from placement_ac.core.api.constants import JOB, MULTIKUEUE_CLUSTER, WORKLOAD
+from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER, WORKLOAD
 from placement_ac.kube.client import Object
-from placement_lab.standins.cluster_agent import SERVICE_ACCOUNT
 from placement_lab.standins.cluster_permissions import RBAC
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kueue_manager import Kueue
 from placement_lab.standins.multikueue import hub_job
-from placement_lab.standins.multikueue.objects import job_is_finished
 from placement_lab.standins.runner import StandIns
 from tests.support.admin import login_to
 from tests.support.hub_and_worker import HubAndWorker
@@ -153,31 +151,3 @@ def test_a_changed_secret_is_used_at_once(staged: Staged) -> None:
         stage.until(stage.says, f"ClientConnectionFailed | {unknown}")
         stage.hand_over(stage.token())
         stage.until(stage.says, "Active | Connected")
-
-
-def test_a_rejected_token_ends_the_connection_with_its_watches(staged: Staged) -> None:
-    with staged(20.0) as stage:
-        stage.set_up(*FOLLOW)
-        stage.until(stage.says, "Active | Connected")
-        stage.worker.delete(SERVICE_ACCOUNT.at("v1"), "robot", "default")
-        stage.new_robot()
-        stage.fleet.hubs[W].drop_watches()
-        unknown = "failed to get server groups: the server has asked for the client to provide credentials"
-        stage.until(stage.says, f"ClientConnectionFailed | {unknown}")
-        stage.hand_over(stage.token())
-        stage.until(stage.says, "Active | Connected")
-
-
-def test_a_new_token_does_not_affect_running_jobs(staged: Staged) -> None:
-    with staged(20.0) as stage:
-        stage.set_up(*ALL)
-        stage.until(stage.says, "Active | Connected")
-        stage.apply(hub_job("one", "default", "queue"))
-        stage.until(lambda: stage.fleet.counter.running("one"), [W])
-        stage.hand_over(stage.token())
-        stage.pause(0.5)
-        assert stage.says() == "Active | Connected"
-        stage.fleet.finish("one")
-        finished = JOB.at("v1")
-        stage.until(lambda: job_is_finished(stage.get(finished, "one", "default") or {}), True)
-        assert stage.fleet.counter.counts_of("one") == {"maxCopies": 1, "starts": 1, "finished": True}

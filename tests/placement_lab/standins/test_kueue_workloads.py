@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import FINALIZER_IN_USE, LABEL_ORIGIN
-from placement_lab.standins.multikueue import INCREMENTAL, PACES, KueueSettings, hub_job
-from placement_lab.standins.multikueue.objects import condition, is_condition_true, is_suspended
+from placement_lab.standins.multikueue import PACES, KueueSettings, hub_job
+from placement_lab.standins.multikueue.objects import is_condition_true, is_suspended
 from tests.placement_lab.standins.workload_environment import (
     JOBS,
     SPEED,
@@ -19,7 +19,7 @@ from tests.placement_lab.standins.workload_environment import (
     WorkloadEnvironment,
     config,
 )
-from tests.support.kueue_objects import admission_check, kueue_object, multikueue_config
+from tests.support.kueue_objects import admission_check, multikueue_config
 
 
 def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
@@ -72,32 +72,6 @@ def test_config_deleted_deleting_a_job_deletes_its_copies(staged: Staged) -> Non
     stage.until(lambda: (stage.workload("d1"), stage.copies("d1")), ({}, []))
 
 
-def test_a_workload_without_a_job_is_dispatched_and_deleted_at_once(staged: Staged) -> None:
-    stage = staged(2)
-    pods = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
-    item = kueue_object(
-        "Workload",
-        "job-bare-00000",
-        {"queueName": "cluster-queue", "podSets": [{"name": "main", "count": 1, "template": pods}]},
-    )
-    item["metadata"]["namespace"] = "default"
-    stage.apply(item)
-    stage.wait(lambda: stage.placed("bare")[0])
-    stage.delete(WORKLOADS, "job-bare-00000", "default")
-    stage.until(lambda: (stage.workload("bare"), stage.copies("bare")), ({}, []))
-
-
-def test_slots_of_the_hub(staged: Staged) -> None:
-    stage = staged(slots=1)
-    stage.submit("a")
-    stage.wait(lambda: stage.placed("a")[0])
-    stage.submit("b")
-    stage.wait(lambda: stage.checks("b"))
-    assert not is_condition_true(stage.workload("b"), "QuotaReserved")
-    stage.fleet.finish("a")
-    stage.wait(lambda: stage.fleet.counter.running("b"))
-
-
 # jobs that a worker removes
 
 
@@ -135,20 +109,6 @@ def test_a_finished_job_that_its_worker_removes_runs_again(
 # copies that do not run their Job
 
 
-@pytest.mark.parametrize("reason", ["OutOfSync", "OwnerNotFound"])
-def test_a_copy_that_ends_out_of_sync_is_dispatched_again(staged: Staged, reason: str) -> None:
-    """By its code: Kueue compares the two when the Job is new, before it has Pods."""
-    stage = staged(1, pods=False)
-    stage.submit("b1")
-    stage.until_placed("b1", "worker1")
-    assert stage.fleet.end_copy("b1", reason) == ["worker1"]
-    stage.until(lambda: stage.fleet.counter.counts_of("b1")["starts"], 2)
-    stage.until_placed("b1", "worker1")
-    evicted = stage.condition_line("b1", "Evicted") or ""
-    assert 'Remote workload on worker cluster "worker1" is out of sync with its user job' in evicted
-    assert not condition(stage.workload("b1"), "Finished")
-
-
 def test_a_copy_that_ends_while_its_pods_run_blocks_the_job(staged: Staged) -> None:
     """By its code (issue 14521): the hub's Job seems to have Pods, so quota and copy stay."""
     stage = staged(1)
@@ -177,49 +137,13 @@ def test_a_copy_beside_a_foreign_job_takes_quota_and_never_runs(staged: Staged) 
     stage.until_placed("b1", "worker1")
 
 
-# nominated-cluster-unlisted-incremental.log
-
-
-def test_incremental_nominates_by_rounds_in_the_order_of_the_config(staged: Staged) -> None:
-    settings = KueueSettings(dispatcher=INCREMENTAL, step_size=1, round_seconds=10)
-    stage = staged(2, held=["worker1", "worker2"], settings=settings)
-    stage.apply(config("worker2", "worker1"))
-    stage.submit("cc1")
-    stage.until(lambda: stage.placed("cc1"), (None, ["worker2"]))
-    stage.until(lambda: stage.placed("cc1"), (None, ["worker2", "worker1"]))
-    stage.fleet.release("worker1")
-    stage.until_placed("cc1", "worker1")
-
-
 # flips.md: what a list write costs
-
-
-def copies_read(stage: WorkloadEnvironment) -> dict[str, list[str]]:
-    """The copies that Kueue has read from each worker, one by one."""
-    journals = {name: list(hub.journal) for name, hub in stage.fleet.hubs.items()}
-    return {
-        name: [r.path for r in journal if r.method == "GET" and "/workloads/job-" in r.path]
-        for name, journal in journals.items()
-    }
 
 
 def read_at(stage: WorkloadEnvironment) -> list[float]:
     """When Kueue has read a copy, sorted."""
     journals = [request for hub in stage.fleet.hubs.values() for request in hub.journal[:]]
     return sorted(r.at for r in journals if r.method == "GET" and "/workloads/job-" in r.path)
-
-
-def test_a_list_write_reads_each_copy_from_each_worker(staged: Staged) -> None:
-    stage = staged()
-    names = [f"job{number}" for number in range(6)]
-    for name in names:
-        stage.submit(name)
-    stage.wait(lambda: all(stage.placed(name)[0] for name in names))
-    stage.kueue().throttled = True
-    before = copies_read(stage)
-    stage.apply(config(*reversed(stage.fleet.names)))
-    stage.wait(lambda: all(len(set(read)) == 6 for read in copies_read(stage).values()))
-    assert not any(before.values())
 
 
 @pytest.mark.parametrize("throttled", [False, True])
@@ -254,24 +178,3 @@ def test_after_a_list_write_as_many_workloads_are_read_at_once_as_the_release_do
     stage.wait(lambda: len(read_at(stage)) > at_once)
     first, *_ = times = read_at(stage)
     assert sum(at < first + 0.8 for at in times) == at_once
-
-
-def test_a_job_runs_on_one_worker_although_kueue_is_throttled(staged: Staged) -> None:
-    stage = staged(throttled=True)
-    stage.submit("demo3")
-    stage.wait(lambda: stage.placed("demo3")[0])
-    worker = stage.placed("demo3")[0] or ""
-    stage.until_placed("demo3", worker)
-    stage.fleet.finish("demo3")
-    stage.wait(lambda: stage.condition_line("demo3", "Finished"))
-    stage.until(lambda: stage.copies("demo3"), [])
-    assert stage.fleet.counter.counts_of("demo3") == {"maxCopies": 1, "starts": 1, "finished": True}
-
-
-@pytest.mark.embedded("a bare API server has no garbage collector")
-def test_a_deleted_job_leaves_no_copy_although_kueue_is_throttled(staged: Staged) -> None:
-    stage = staged(throttled=True)
-    stage.submit("demo4")
-    stage.wait(lambda: stage.fleet.counter.running("demo4"))
-    stage.delete(JOBS, "demo4", "default")
-    stage.until(lambda: stage.copies("demo4"), [])

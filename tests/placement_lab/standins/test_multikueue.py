@@ -23,8 +23,6 @@ from tests.placement_lab.standins.workload_inputs import (
     workload,
 )
 
-# The engine itself
-
 
 def test_the_engine_imports_no_clock_io_or_framework() -> None:
     forbidden = {"aiohttp", "asyncio", "kopf", "kubernetes", "logging", "random", "structlog", "time"}

@@ -1,42 +1,35 @@
 """
 Copies: when MultiKueue deletes them, and what a worker's own Kueue does with them.
 
-Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.py). These tests are of steps
-that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
+Recordings in shared/kueue are replayed in virtual time (tests/support/virtual) and, once for each part, on a
+hub (test_kueue_*.py). These tests are of what no recording shows, some by Kueue's code alone; the seconds
+are those of the trace.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from placement_lab.standins.multikueue import (
-    DeleteCopy,
     KueueSettings,
     ReconcileResult,
     RemoteWorker,
     SuspendJob,
     WriteStatus,
     copy_of,
-    orphans,
-    preempted_status,
     reconcile_copy,
     worker_job,
 )
 from placement_lab.standins.multikueue.objects import (
     check_of,
     condition_field,
-    format_time,
     is_condition_true,
     set_condition,
 )
 from tests.placement_lab.standins.workload_inputs import (
     ADMITTED,
-    ALL,
     MK,
     NOW,
-    RUNS,
-    WAITS,
     Obj,
     inputs_of,
     job,
@@ -47,29 +40,6 @@ from tests.placement_lab.standins.workload_inputs import (
     workload,
     written,
 )
-
-# The end
-
-
-def test_deactivation_removes_the_copies_at_once() -> None:
-    """gate.txt ("spec.active false"); by its code, because the copy's spec differs."""
-    inactive = workload(nominated=ALL)
-    inactive["spec"]["active"] = False
-    decision = reconcile(MK, inputs_of(inactive, {"worker1": WAITS, "worker2": RUNS}))
-    assert steps(decision) == ["DeleteCopy worker1", "DeleteJob worker2", "DeleteCopy worker2"]
-
-
-def test_activated_again_it_needs_a_new_nomination() -> None:
-    """external-dispatcher.txt: deactivated and activated again: nominations none, check Pending."""
-    inactive = workload(nominated=ALL)
-    inactive["spec"]["active"] = False
-    evicted = written(reconcile("workload", inputs_of(inactive)))
-    assert condition_field(evicted, "Evicted", "reason") == "Deactivated"
-    assert "nominatedClusterNames" not in evicted["status"]
-    cleared = written(reconcile("job", inputs_of(evicted)))
-    back = written(reconcile("workload", inputs_of(cleared)))
-    assert condition_field(back, "Requeued", "reason") == "Reactivated"
-
 
 OUT_OF_SYNC = (
     'Remote workload on worker cluster "worker2" is out of sync with its user job, resetting for re-dispatch,'
@@ -111,60 +81,11 @@ def test_a_copy_that_has_not_run_its_job_is_retried(
     assert is_condition_true(after, "Finished") is finished
 
 
-def test_a_copy_beside_a_foreign_job_is_admitted_and_never_recorded() -> None:
-    """By its code (issue 12404): the other copies are deleted, then Kueue fails, again and again."""
-    foreign = replace(ADMITTED, has_foreign_job=True)
-    inputs = inputs_of(workload(nominated=ALL), {"worker1": WAITS, "worker2": foreign})
-    decision = reconcile(MK, inputs)
-    assert decision.operations == (DeleteCopy("worker1"),)
-    assert decision.failed
-
-
-def test_an_eviction_by_the_worker_evicts_on_the_hub() -> None:
-    """By its code, step 4."""
-    out = worker_with("QuotaReserved", "Admitted", "Evicted", with_job=True)
-    after = written(reconcile(MK, inputs_of(placed(), {"worker2": out})))
-    message = 'Workload evicted on worker cluster: "worker2", resetting for re-admission. Previously: "Ready"'
-    assert (check_of(after, MK) or {}) == {
-        "name": MK,
-        "state": "Retry",
-        "message": message,
-        "lastTransitionTime": format_time(NOW),
-    }
-
-
-def test_a_deleted_workload_is_deleted_on_reachable_workers() -> None:
-    """cluster-unlisted-variants.log 94.96; config-deleted.log 78.62: without a config nothing is."""
-    deleted = placed()
-    deleted["metadata"]["deletionTimestamp"] = format_time(NOW)
-    at = inputs_of(deleted, {"worker1": WAITS, "worker2": RUNS}, listed=("worker1",))
-    assert steps(reconcile(MK, at)) == ["DeleteCopy worker1"]
-    assert reconcile(MK, replace(at, clusters=None)) == ReconcileResult()
-
-
-def test_garbage_collection_deletes_orphaned_copies() -> None:
-    """cluster-unlisted-while-running.log 99.38: once the hub's is gone, and on unlisted clusters too."""
-    ours = copy_of(workload(), "multikueue")
-    other = ours | {"metadata": ours["metadata"] | {"labels": {}}}
-    assert orphans([ours], {("default", "job-b1")}, "multikueue") == []
-    assert orphans([ours, other], set(), "multikueue") == [("default", "job-b1")]
-    assert orphans([ours], set(), "another hub") == []
-
-
 # The worker's own Kueue
 
 
 def on_worker(found: Obj | None, remote_job: Obj | None = None, *, room: bool = True) -> ReconcileResult:
     return reconcile_copy(found, remote_job, queue="cluster-queue", room=room, now=NOW)
-
-
-def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
-    """dispatch.log 1.38."""
-    remote_job = worker_job(job(), workload(), "multikueue")
-    assert on_worker(ADMITTED.copy, remote_job).operations == (SuspendJob(False),)
-    remote_job["spec"]["suspend"] = False
-    assert on_worker(None, remote_job).operations == (SuspendJob(True),)
-    assert on_worker(ADMITTED.copy, remote_job) == ReconcileResult()
 
 
 def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:
@@ -194,13 +115,10 @@ def test_a_finished_job_finishes_its_copy(kind: str, reason: str) -> None:
     assert on_worker(after, remote_job) == ReconcileResult()
 
 
-def test_a_preempted_copy_stops_and_requests_quota_again() -> None:
-    """By its code."""
-    out = (ADMITTED.copy or {}) | {"status": preempted_status(ADMITTED.copy or {}, NOW)}
+def test_the_workers_job_starts_with_the_admission_and_stops_with_the_copy() -> None:
+    """dispatch.log 1.38."""
     remote_job = worker_job(job(), workload(), "multikueue")
+    assert on_worker(ADMITTED.copy, remote_job).operations == (SuspendJob(False),)
     remote_job["spec"]["suspend"] = False
-    assert on_worker(out, remote_job).operations == (SuspendJob(True),)
-    remote_job["spec"]["suspend"] = True
-    free = written(on_worker(out, remote_job))
-    assert not is_condition_true(free, "QuotaReserved")
-    assert is_condition_true(written(on_worker(free, remote_job)), "Admitted")
+    assert on_worker(None, remote_job).operations == (SuspendJob(True),)
+    assert on_worker(ADMITTED.copy, remote_job) == ReconcileResult()

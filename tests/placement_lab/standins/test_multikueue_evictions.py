@@ -1,34 +1,21 @@
 """
 MultiKueue on the hub evicts: a cluster leaves the list, its worker is lost, another check says Retry.
 
-Recordings in shared/kueue are replayed on a hub from end to end (test_kueue_*.py). These tests are of steps
-that no recording shows so, some by Kueue's code alone; the seconds are those of the trace.
+Recordings in shared/kueue are replayed in virtual time (tests/support/virtual) and, once for each part, on a
+hub (test_kueue_*.py). These tests are of what no recording shows, some by Kueue's code alone; the seconds
+are those of the trace.
 """
 
 from dataclasses import replace
 
-import pytest
-
 from placement_lab.standins.multikueue import (
-    CreateCopy,
-    CreateJob,
     DeactivateCopy,
-    DeleteCopy,
-    DeleteJob,
-    KueueSettings,
-    Operation,
     ReconcileResult,
-    RemoteWorker,
     SuspendJob,
-    WorkloadInputs,
     WriteJobStatus,
-    WriteStatus,
     decide,
-    hub_job,
-    refusal,
 )
 from placement_lab.standins.multikueue.objects import (
-    check_of,
     condition,
     condition_field,
     format_time,
@@ -36,17 +23,13 @@ from placement_lab.standins.multikueue.objects import (
 )
 from tests.placement_lab.standins.workload_inputs import (
     ADMITTED,
-    ALL,
     MK,
     NOW,
-    RUNS,
     UNLISTED,
-    WAITS,
     inputs_of,
     job,
     placed,
     reconcile,
-    steps,
     with_retry,
     worker_with,
     workload,
@@ -101,19 +84,6 @@ def test_a_copy_admitted_while_the_hub_evicts_is_deactivated() -> None:
     )
 
 
-def test_an_evicted_jobs_status_is_copied_so_that_the_hubs_job_stops() -> None:
-    """cluster-unlisted-while-running.log 11.93, 12.97."""
-    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
-    busy = job(suspend=True, active=1)
-    first = reconcile(
-        MK, inputs_of(evicted, {"worker1": worker_with("Evicted")}, listed=("worker1",), job=busy)
-    )
-    assert steps(first) == ["CreateJob worker1"]
-    stopped = worker_with("Evicted", with_job=True, suspend=True)
-    then = reconcile(MK, inputs_of(evicted, {"worker1": stopped}, listed=("worker1",), job=busy))
-    assert then.operations == (WriteJobStatus({"active": 0}),)
-
-
 def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
     """An API server refuses the worker's status as long as the hub's Job is not suspended."""
     evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
@@ -127,36 +97,7 @@ def test_the_hubs_job_is_suspended_before_it_loses_its_start_time() -> None:
     assert decide(replace(at, job=suspended)).operations == (WriteJobStatus({"active": 0}),)
 
 
-def test_a_status_is_copied_once_though_an_api_server_leaves_out_zeros() -> None:
-    evicted = workload(true=("QuotaReserved", "Admitted", "Evicted"), nominated=["worker1"])
-    stopped = {"worker1": worker_with("Evicted", with_job=True, suspend=True)}
-    assert reconcile(MK, inputs_of(evicted, stopped, listed=("worker1",), job=job())).operations == ()
-
-
-def test_a_job_has_limits_so_that_an_api_server_accepts_its_gpus() -> None:
-    gpus = {"nvidia.com/gpu": "4"}
-    [container] = hub_job("b1", "default", "user-queue", gpus)["spec"]["template"]["spec"]["containers"]
-    assert container["resources"] == {"requests": gpus, "limits": gpus}
-
-
 # A worker that is lost
-
-
-@pytest.mark.parametrize(
-    ("lost", "expected"),
-    [pytest.param(29.0, None, id="not yet"), pytest.param(30.5, "Admitting remote lost", id="too long")],
-)
-def test_a_lost_worker_is_retried_elsewhere_after_the_timeout(lost: float, expected: str | None) -> None:
-    """worker-lost-and-back.log 9.33 to 38.31, workerLostTimeout 30 s."""
-    gone = RemoteWorker(connected=False, lost_since=NOW - lost)
-    decision = reconcile(
-        MK, inputs_of(placed(), {"worker2": gone}, settings=KueueSettings(worker_lost_seconds=30))
-    )
-    if expected is None:
-        assert decision == ReconcileResult(requeue_after=1.0)
-    else:
-        message = (check_of(written(decision), MK) or {})["message"]
-        assert message == f'{expected}, Previously: "Ready"'
 
 
 def test_a_listed_cluster_without_an_object_never_times_out() -> None:
@@ -184,51 +125,3 @@ def test_the_delay_is_removed_before_requeueing() -> None:
     evicted = workload(true=("Evicted",))
     evicted["status"]["requeueState"] = {"requeueAt": format_time(NOW - 1)}
     assert "requeueState" not in written(reconcile("workload", inputs_of(evicted)))["status"]
-
-
-# The gate
-
-
-def test_retry_deletes_a_copy_that_was_just_admitted() -> None:
-    """gate.txt: 0.05 s and 0.2 s after the admission, clusterName still empty."""
-    checks = {MK: "Pending", "placement": "Retry"}
-    at = inputs_of(workload(checks, nominated=ALL), {"worker1": WAITS, "worker2": ADMITTED})
-    assert "DeleteCopy worker2" in _until_nothing_is_left(at)
-
-
-UNRECORDED = workload({MK: "Pending", "placement": "Ready"})
-
-
-def test_an_old_running_copy_is_not_recorded_without_a_nomination() -> None:
-    """By its code: Kueue tries to record it before any nomination, and is refused (DESIGN.md hopes not)."""
-    decision = reconcile(MK, inputs_of(UNRECORDED, {"worker2": RUNS}))
-    assert steps(decision) == ["WriteStatus"]
-    assert refusal(UNRECORDED, written(decision)) is not None
-
-
-def _until_nothing_is_left(at: WorkloadInputs) -> list[str]:
-    """Carry out the hub's operations until none is left; return them."""
-    done: list[str] = []
-    for _ in range(20):
-        decision = decide(at)
-        if not decision.operations:
-            return done
-        done += steps(decision)
-        for operation in decision.operations:
-            at = _carried_out(at, operation)
-    raise AssertionError(done)
-
-
-def _carried_out(at: WorkloadInputs, operation: Operation) -> WorkloadInputs:
-    match operation:
-        case WriteStatus(status):
-            return replace(at, workload=at.workload | {"status": status})
-        case DeleteCopy(cluster):
-            return replace(at, workers={**at.workers, cluster: replace(at.workers[cluster], copy=None)})
-        case DeactivateCopy(cluster, status):
-            found = at.workers[cluster]
-            evicted = (found.copy or {}) | {"status": status}
-            return replace(at, workers={**at.workers, cluster: replace(found, copy=evicted)})
-        case CreateCopy() | DeleteJob() | CreateJob():
-            return at
-    raise AssertionError(operation)

@@ -121,14 +121,6 @@ def test_a_placement_is_decided_and_its_status_written(api: Api) -> None:
     assert (owner["kind"], owner["name"], owner["controller"]) == ("Placement", "p", True)
 
 
-def test_scores_select_the_cluster(api: Api) -> None:
-    place(api, **BY_GPU, numberOfClusters=1)
-    eventually(api.decided, [["b"]])
-    for gpu, best in ((3, "a"), (1, "b"), (3, "a")):
-        score(api, "a", gpu)
-        eventually(api.decided, [[best]])
-
-
 @pytest.mark.parametrize("write_scores", [True], indirect=True, ids=["proposed"])
 def test_the_proposed_change_sorts_by_score(api: Api) -> None:
     place(api, **BY_GPU)

@@ -3,7 +3,7 @@
 import pytest
 
 from placement_ac.core.api.constants import JOB, WORKLOAD
-from placement_lab.standins.multikueue import NEWEST_PACE, PACES, KueueSettings, WorkerRateLimiter
+from placement_lab.standins.multikueue import PACES, WorkerRateLimiter
 
 CLIENT_GO = (10 / 5, 10 / 5)
 """The wait of the 20th request for a Workload, then for a Job: 5 a second after 10, for each kind."""
@@ -49,7 +49,3 @@ def test_the_workloads_reconciled_at_once() -> None:
         "0.19 without groupKindConcurrency": 1,
         "0.20": 10,
     }
-
-
-def test_the_default_is_the_newest_release() -> None:
-    assert KueueSettings().pace is NEWEST_PACE is PACES["0.20"]

@@ -4,17 +4,14 @@ The stand-in for a worker's Kueue behaves as recorded in shared/kueue, and the f
 Each test names the recording that it follows. The test itself makes MultiKueue's writes.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, PREBUILT_WORKLOAD, SECRET, WORKLOAD
-from placement_ac.core.api.errors import ApiError
+from placement_ac.core.api.constants import JOB, LABEL_ORIGIN, PREBUILT_WORKLOAD, WORKLOAD
 from placement_ac.kube.client import Object
-from placement_lab.standins import kubeconfig
 from placement_lab.standins.fleet import WorkerFleet
 from tests.support.admin import Admin, login_to
 from tests.support.installation import contains
@@ -97,16 +94,6 @@ def opened() -> Iterator[Opened]:
         yield start
 
 
-@pytest.fixture
-def pair() -> Iterator[tuple[WorkerFleet, OnWorker, OnWorker]]:
-    with (
-        WorkerFleet(["w1", "w2"]) as fleet,
-        OnWorker(fleet.login("w1")) as w1,
-        OnWorker(fleet.login("w2")) as w2,
-    ):
-        yield fleet, w1, w2
-
-
 def test_dispatch_a_copy_gets_quota_and_its_job_runs(opened: Opened) -> None:
     fleet, worker = opened()
     worker.apply(copy_of("demo2"))
@@ -123,16 +110,6 @@ def test_cluster_unlisted_while_running_a_held_worker_reserves_no_quota(opened: 
     worker.expect("b1", HELD, NO_RESERVATION)
     fleet.release("w")
     worker.expect("b1", ADMITTED, QUOTA)
-
-
-def test_a_held_worker_keeps_reserved_quota(opened: Opened) -> None:
-    fleet, worker = opened()
-    worker.apply(copy_of("a"), job_of("a"))
-    worker.until(lambda: worker.job("a"), (False, True))
-    fleet.hold("w")
-    worker.apply(copy_of("b"))
-    worker.expect("b", HELD, NO_RESERVATION)
-    assert worker.job("a") == (False, True)
 
 
 def test_deleting_a_workload_frees_its_slot(opened: Opened) -> None:
@@ -183,63 +160,6 @@ def test_cluster_unlisted_while_running_a_deactivated_copy_keeps_its_quota_until
     )
     assert worker.job("b1") == (True, False)
     assert fleet.counter.counts_of("b1")["starts"] == 0
-
-
-def test_deactivating_a_copy_stops_its_job(opened: Opened) -> None:
-    fleet, worker = opened()
-    worker.apply(copy_of("a"), job_of("a"))
-    worker.until(lambda: worker.job("a"), (False, True))
-    worker.merge(WORKLOADS, "job-a-abcde", {"spec": {"active": False}}, namespace="default")
-    worker.until(lambda: worker.job("a"), (True, False))
-    worker.until(lambda: NO_RESERVATION in (worker.conditions("a") or ()), True)
-    assert fleet.counter.counts_of("a") == {"maxCopies": 1, "starts": 1, "finished": False}
-
-
-def test_second_check_a_job_is_deleted_from_the_worker(opened: Opened) -> None:
-    fleet, worker = opened()
-    worker.apply(copy_of("two1"), job_of("two1"))
-    worker.until(lambda: fleet.counter.running("two1"), ["w"])
-    worker.delete(JOBS, "two1", "default")
-    worker.until(lambda: fleet.counter.running("two1"), [])
-
-
-def test_the_counter_counts_two_copies(pair: tuple[WorkerFleet, OnWorker, OnWorker]) -> None:
-    fleet, w1, w2 = pair
-    for worker in (w1, w2):
-        worker.apply(copy_of("b1"), job_of("b1"))
-    w1.until(lambda: fleet.counter.running("b1"), ["w1", "w2"])
-    w2.delete(JOBS, "b1", "default")
-    w1.until(lambda: fleet.counter.running("b1"), ["w1"])
-    assert fleet.counter.counts_of("b1") == {"maxCopies": 2, "starts": 2, "finished": False}
-
-
-def test_worker_lost_and_back_lost_copies_are_counted(
-    pair: tuple[WorkerFleet, OnWorker, OnWorker],
-) -> None:
-    fleet, w1, w2 = pair
-    w2.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.counter.running("b4"), ["w2"])
-    fleet.kill("w2")
-    with pytest.raises(ApiError):
-        w2.get(JOBS, "b4", "default")
-    w1.apply(copy_of("b4"), job_of("b4"))
-    w1.until(lambda: fleet.counter.running("b4"), ["w1", "w2"])
-    fleet.revive("w2")
-    w2.until(lambda: w2.job("b4"), (False, True))
-    fleet.finish("b4")
-    w1.until(lambda: fleet.counter.running("b4"), [])
-    assert fleet.counter.counts_of("b4") == {"maxCopies": 2, "starts": 2, "finished": True}
-
-
-def test_kueue_takes_the_kubeconfigs_of_the_fleet(a_hub: HubMaker) -> None:
-    with WorkerFleet(["w1", "w2"]) as fleet, a_hub() as hub:
-        threads = threading.active_count()
-        fleet.apply_secrets(hub)
-        with Admin(login_to(hub)) as admin:
-            for name in fleet.names:
-                assert kubeconfig.refusal(fleet.kubeconfig(name)) is None
-                assert admin.get(SECRET.at("v1"), f"multikueue-{name}", "kueue-system")
-        assert threading.active_count() == threads
 
 
 def test_a_running_job_starts_without_status(a_hub: HubMaker) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 from placement_lab.standins.multikueue import (
     CONTROLLERS,
     HubQueue,
-    KueueSettings,
     ReconcileResult,
     RemoteWorker,
     WorkloadInputs,
@@ -124,9 +123,6 @@ def written(decision: ReconcileResult) -> Obj:
 
 def reconcile(controller: str, at: WorkloadInputs) -> ReconcileResult:
     return CONTROLLERS[controller](at)
-
-
-EXTERNAL = KueueSettings(dispatcher="open-cluster-management.io/placement")
 
 
 def with_retry(after: int) -> Obj:

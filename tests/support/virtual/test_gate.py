@@ -8,7 +8,7 @@ from placement_ac.core.api.errors import Conflict
 from placement_lab.standins.multikueue import KueueSettings
 from tests.support.virtual.clock import Delays
 from tests.support.virtual.kueue import VirtualKueue
-from tests.support.virtual.kueues import ALL, NEVER, kueue, runs_on, seeds, without
+from tests.support.virtual.kueues import ALL, kueue, runs_on, seeds, without
 
 ALWAYS = Delays(left_behind=1.0)
 
@@ -149,34 +149,12 @@ def test_unlisting_then_runs_the_job_twice(seed: int) -> None:
 
 
 @seeds
-def test_ready_alone_does_not_recover_the_copy(seed: int) -> None:
-    """By Kueue's code: recording comes first and is refused, nothing is nominated (DESIGN.md hopes not)."""
-    at = left_running(seed)
-    at.answer("b1", "Ready")
-    at.advance(30)
-    assert (at.placed("b1"), at.nominated("b1"), at.running("b1")) == ("", [], {"worker2"})
-
-
-@seeds
 def test_ready_recovers_the_copy_if_kueue_nominates_first(seed: int) -> None:
     """DESIGN.md, the gate, 3, "by analogy"."""
     at = left_running(seed, settings=KueueSettings(nominates_admitted=True))
     at.answer("b1", "Ready")
     at.until(runs_on(at, "worker2"), limit=3)
     assert (at.max_copies["b1"], len(at.starts["b1"])) == (1, 1)
-
-
-@seeds
-def test_one_more_retry_deletes_the_copy_that_was_left_behind(seed: int) -> None:
-    """By Kueue's code: the next Retry is like the first, and in most tries it removes every copy."""
-    at = left_running(seed)
-    at.delays = NEVER
-    at.answer("b1", "Retry", "worker2 leaves")
-    at.advance(30)
-    if at.holds("b1", "Evicted"):
-        at.answer("b1", "Ready")
-        at.advance(10)
-    assert at.max_copies["b1"] == 1
 
 
 def test_about_one_in_eight_is_left_behind() -> None:

@@ -7,7 +7,7 @@ many seeds.
 
 import pytest
 
-from placement_ac.core.api.errors import NotFound, Unavailable
+from placement_ac.core.api.errors import NotFound
 from placement_lab.standins.multikueue import INCREMENTAL, KueueSettings
 from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.kueues import ALL, NEVER, kueue, placed_on, runs_on, seeds, submitted, without
@@ -120,17 +120,6 @@ def test_listed_again_the_newer_copy_is_deleted_and_the_status_is_wrong(seed: in
 
 
 @seeds
-def test_an_idle_cluster_can_be_unlisted(seed: int) -> None:
-    """external-dispatcher.txt, drain: nothing evicted, nothing left."""
-    at = placed_on(seed, "worker2")
-    at.finish("b1")
-    at.until(lambda: at.holds("b1", "Finished") and not at.has_copy("b1"))
-    at.set_config(without("worker2"))
-    at.advance(120)
-    assert (at.max_copies["b1"], at.evictions_after_placement["b1"]) == (1, 0)
-
-
-@seeds
 def test_a_waiting_copy_on_an_unlisted_cluster_reserves_quota_later(seed: int) -> None:
     """DESIGN.md: "stays behind and later reserved quota there"; no Job follows, it is no remote any more."""
     at = kueue(seed)
@@ -175,14 +164,6 @@ def test_a_lost_worker_is_replaced_and_its_old_copy_wins_when_it_returns(seed: i
     at.find("worker2")
     at.until(lambda: at.running("b1") == {"worker2"})
     assert at.placed("b1") != "worker2"
-
-
-def test_a_lost_worker_does_not_answer() -> None:
-    at = placed_on(1, "worker2")
-    assert [one["metadata"]["name"] for one in at.copies("worker2")] == ["job-b1"]
-    at.lose("worker2")
-    with pytest.raises(Unavailable):
-        at.copies("worker2")
 
 
 @seeds

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, WORKLOAD, Kind
-from placement_ac.core.api.errors import Conflict, Refused
+from placement_ac.core.api.errors import Conflict
 from placement_lab.structural_schema.schema_node import SchemaNode
 from placement_lab.structural_schema.validation import validate
 from tests.support.crds import strict_crds
@@ -45,18 +45,7 @@ def test_a_listener_is_called_on_every_change_of_the_hub() -> None:
     assert set(changes.values()) == {"remove"}
 
 
-def test_returned_objects_are_complete_copies() -> None:
-    at = submitted(kueue(1))
-    raw = at.workload("b1")
-    assert (raw["apiVersion"], raw["kind"]) == ("kueue.x-k8s.io/v1beta2", "Workload")
-    wanted = {"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"}
-    assert wanted <= raw["metadata"].keys()
-    assert raw["spec"]["queueName"] == "user-queue"
-    raw["spec"]["active"] = False
-    assert at.workload("b1")["spec"]["active"] is True
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_all_objects_are_valid_by_their_crds(seed: int) -> None:
     assert faults_of(seed, strict_crds()) == []
 
@@ -103,27 +92,7 @@ def test_a_config_of_another_version_is_a_conflict_and_a_change_of_its_spec_is_a
         at.set_config(ALL, resource_version=before["metadata"]["resourceVersion"])
 
 
-def test_an_answer_for_a_check_that_is_not_listed_is_refused() -> None:
-    at = submitted(kueue(1))
-    at.advance(1)
-    with pytest.raises(Refused):
-        at.answer("b1", "Ready")
-
-
-def test_a_missed_deadline_fails_with_the_log() -> None:
-    at = submitted(kueue(1))
-    with pytest.raises(AssertionError, match="not reached within 2"):
-        at.until(lambda: False, limit=2)
-
-
-def test_a_clock_without_events_goes_on() -> None:
-    at = kueue(1)
-    start = at.now
-    at.advance(7)
-    assert at.now == start + 7
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_while_all_clusters_stay_listed_and_reachable_a_job_runs_once(seed: int) -> None:
     """DESIGN.md: "as long as the cluster stays listed there is one running copy"."""
     at = VirtualKueue(seed, dict.fromkeys(ALL, 1), delays=Delays(left_behind=0.3))

@@ -35,7 +35,6 @@ WORKS, CLUSTERS, PROFILES = WORK.at("v1"), MANAGED_CLUSTER.at("v1"), CLUSTER_PRO
 WORKLOADS, JOBS = WORKLOAD.at("v1beta2"), JOB.at("v1")
 SUBJECT = {"apiGroup": ACCOUNT.group, "kind": ACCOUNT.kind, "name": NAME}
 READ = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get", "list", "watch"]}
-JOBS_TOO = {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]}
 SYNC = {LABEL_SYNC: "true"}
 ROLE, BINDING = RBAC_KINDS["ClusterRole"].at("v1"), RBAC_KINDS["ClusterRoleBinding"].at("v1")
 

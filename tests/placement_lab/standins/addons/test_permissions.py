@@ -7,14 +7,11 @@ are HTTP: to the hub as an admin, to the worker with the reported token.
 
 import pytest
 
-from placement_ac.core.api.constants import ADDON
 from placement_ac.kube.client import Object
-from placement_lab.standins.cluster_permissions import RBAC_KINDS, WORK_FINALIZER
-from placement_lab.standins.managed_service_accounts import AGENT_NAMESPACE
+from placement_lab.standins.cluster_permissions import WORK_FINALIZER
 from tests.placement_lab.standins.addons.environment import (
     BINDING,
     JOBS,
-    JOBS_TOO,
     NAME,
     PERMISSIONS,
     READ,
@@ -42,14 +39,6 @@ def test_a_token_has_only_the_granted_permissions(stage: AddonEnvironment) -> No
     token, item = stage.token(), {"metadata": {"name": "one", "namespace": "default"}}
     assert [stage.worker_says(token, kind) for kind in (WORKLOADS, JOBS, SECRETS)] == [200, 403, 403]
     assert stage.worker_says(token, WORKLOADS, item) == 403
-
-
-def test_changing_a_permission_changes_the_rbac_objects(stage: AddonEnvironment) -> None:
-    stage.apply(account(), permission(READ))
-    stage.until(lambda: stage.worker_says(stage.token()) if stage.token() else 0, 200)
-    stage.apply(permission(JOBS_TOO))
-    stage.until(lambda: stage.worker_says(stage.token(), JOBS), 200)
-    assert stage.worker_says(stage.token()) == 403
 
 
 def test_objects_removed_from_a_permission_are_deleted(stage: AddonEnvironment) -> None:
@@ -88,17 +77,6 @@ def test_a_permission_created_too_early_is_not_retried(stage: AddonEnvironment) 
     assert stage.worker_says(stage.token()) == 200
 
 
-def test_a_permission_is_reconciled_when_the_agents_namespace_changes(stage: AddonEnvironment) -> None:
-    stage.apply(permission(READ))
-    stage.until(lambda: list(stage.permission_says()), ["AppliedRBACManifestWork"])
-    stage.create_account()
-    addon, elsewhere = ADDON.at("v1alpha1"), {"status": {"namespace": "elsewhere"}}
-    stage.merge(addon, "managed-serviceaccount", elsewhere, namespace=W, subresource="status")
-    stage.until(stage.permission_says, complete(stage))
-    subjects = [{"kind": "ServiceAccount", "namespace": "elsewhere", "name": NAME}]
-    assert (stage.worker.get(BINDING, NAME) or {})["subjects"] == subjects
-
-
 @pytest.mark.parametrize(
     ("asked", "reported"),
     [
@@ -134,19 +112,3 @@ def test_without_a_managed_cluster_nothing_happens(staged: Staged) -> None:
         stage.join()
         stage.until(stage.account_says, REPORTED)
         stage.until(stage.permission_says, {"Validation": why} | complete(stage))
-
-
-def test_permissions_in_one_namespace_and_for_other_subjects(stage: AddonEnvironment) -> None:
-    someone = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
-    bound = {"namespace": "default", "roleRef": {"kind": "Role"}, "subjects": [SUBJECT, someone]}
-    stage.apply(
-        account(), permission(roles=[{"namespace": "default", "rules": [READ]}], roleBindings=[bound])
-    )
-    stage.until(stage.permission_says, complete(stage))
-    subjects = (stage.worker.get(RBAC_KINDS["RoleBinding"].at("v1"), NAME, "default") or {})["subjects"]
-    assert subjects == [{"kind": "ServiceAccount", "namespace": AGENT_NAMESPACE, "name": NAME}, someone]
-    status = (stage.get(PERMISSIONS, NAME, W) or {})["status"]["resourceStatus"]
-    assert {kind: [item["name"] for item in items] for kind, items in status.items()} == {
-        "roles": [NAME],
-        "roleBindings": [NAME],
-    }

@@ -73,15 +73,6 @@ def test_a_token_is_reported_as_the_agent_does(stage: AddonEnvironment) -> None:
 # rotation
 
 
-def test_a_refresh_creates_a_new_token_and_keeps_the_old_one_valid(stage: AddonEnvironment) -> None:
-    stage.apply(account(), permission(READ))
-    stage.until(stage.permission_says, complete(stage))
-    old = stage.token()
-    stage.ocm.refresh(W)
-    stage.until(lambda: stage.token() != old, True)
-    assert [stage.worker_says(token) for token in (old, stage.token())] == [200, 200]
-
-
 def test_a_token_is_refreshed_after_four_fifths_of_its_lifetime(stage: AddonEnvironment) -> None:
     stage.apply(account("5s"), permission(READ))
     stage.until(stage.permission_says, complete(stage))
@@ -103,43 +94,7 @@ def expiry(item: Object) -> float:
     return datetime.fromisoformat(item["status"]["expirationTimestamp"]).timestamp()
 
 
-def test_a_revoked_token_is_rejected_and_replaced(stage: AddonEnvironment) -> None:
-    stage.apply(account(), permission(READ))
-    stage.until(stage.permission_says, complete(stage))
-    old = stage.token()
-    stage.ocm.revoke(W)
-    assert stage.worker_says(old) == 401
-    stage.until(lambda: stage.token() != old, True)
-    assert stage.worker_says(stage.token()) == 200
-
-
-def test_paused_agents_act_after_they_resume(stage: AddonEnvironment) -> None:
-    stage.ocm.pause(W)
-    stage.apply(account(), permission(READ))
-    stage.until(lambda: len(stage.list(WORKS)), 1)
-    assert (stage.secret(), stage.account_says()) == (None, {})
-    stage.ocm.resume(W)
-    stage.until(stage.account_says, REPORTED)
-    stage.until(lambda: stage.worker_says(stage.token()), 200)
-
-
-def test_a_worker_is_reconciled_after_an_outage(stage: AddonEnvironment) -> None:
-    stage.fleet.kill(W)
-    stage.apply(account())
-    stage.pause(0.1)
-    assert stage.secret() is None
-    stage.fleet.revive(W)
-    stage.until(stage.account_says, REPORTED)
-
-
 # changes by users
-
-
-def test_a_deleted_secret_is_created_again(stage: AddonEnvironment) -> None:
-    stage.create_account()
-    before = stage.token()
-    stage.delete(SECRETS, NAME, W)
-    stage.until(lambda: stage.token() not in ("", before), True)
 
 
 def put_token(stage: AddonEnvironment, token: str) -> None:
@@ -162,23 +117,6 @@ def test_a_token_that_the_worker_rejects_is_replaced(stage: AddonEnvironment) ->
     forged = stage.token()[:-8] + "AAAAAAAA"
     put_token(stage, forged)
     stage.until(lambda: stage.token() != forged, True)
-
-
-def test_a_failed_token_request_is_reported(stage: AddonEnvironment) -> None:
-    stage.apply(account("500ms"))
-    why = "failed to request token for service-account: TokenRequest.authentication.k8s.io"
-    stage.until(
-        lambda: stage.account_says().get("TokenReported", "").startswith(f"False TokenReportFailed {why}"),
-        True,
-    )
-    assert stage.secret() is None
-
-
-def test_a_secret_holds_only_the_reported_data(stage: AddonEnvironment) -> None:
-    stage.create_account()
-    stage.merge(SECRETS, NAME, {"data": {"more": "eA=="}}, namespace=W)
-    stage.ocm.refresh(W)
-    stage.until(lambda: sorted((stage.secret() or {})["data"]), ["ca.crt", "token"])
 
 
 @pytest.mark.embedded("a bare API server has no garbage collector")
@@ -220,25 +158,7 @@ def test_the_namespace_of_a_deleted_cluster_stays(stage: AddonEnvironment) -> No
     stage.until(lambda: stage.worker_says(stage.token()), 200)
 
 
-@pytest.mark.embedded("a bare API server has no namespace controller")
-def test_deleting_the_namespace_deletes_everything(staged: Staged) -> None:
-    with staged(keep_namespace=False) as stage:
-        stage.join()
-        stage.apply(account(), permission(READ))
-        stage.until(stage.permission_says, complete(stage))
-        stage.delete(CLUSTERS, W)
-        stage.until(lambda: stage.get(NAMESPACE.at("v1"), W), None)
-        left = [stage.get(kind, NAME, W) for kind in (ACCOUNTS, PERMISSIONS, SECRETS)]
-        assert left == [None, None, None]
-        stage.until(lambda: stage.worker.get(ROLE, NAME), None)
-
-
 # versions of the API
-
-
-def test_an_account_in_the_old_version_is_reconciled(stage: AddonEnvironment) -> None:
-    stage.apply(account(version="v1alpha1"))
-    stage.until(stage.account_says, REPORTED)
 
 
 def test_a_hub_that_serves_only_the_old_version(staged: Staged) -> None:
@@ -333,16 +253,3 @@ def test_a_second_run_writes_nothing(a_hub: HubMaker) -> None:
         with StandIns(lambda: login_to(hub), [stage.make]):
             stage.pause(0.5)
         assert [stage.list(kind) for kind in (ACCOUNTS, PERMISSIONS, WORKS, SECRETS)] == before
-
-
-def test_an_unreachable_cluster_does_not_delay_others(a_hub: HubMaker) -> None:
-    names = ["w1", "w2"]
-    with a_hub() as hub, WorkerFleet(names) as fleet, AddonEnvironment(hub, fleet) as stage:
-        fleet.kill("w1")
-        with StandIns(lambda: login_to(hub), [stage.make]):
-            stage.apply(*fleet.managed_clusters())
-            stage.until(lambda: bool(stage.get(NAMESPACE.at("v1"), "w2")), True)
-            both = [account() | {"metadata": {"name": NAME, "namespace": name}} for name in names]
-            stage.apply(*both)
-            stage.until(lambda: bool(stage.get(SECRETS, NAME, "w2")), True)
-            assert stage.secret() is None
