@@ -6,7 +6,6 @@ from typing import Final
 from tests.kubectl_placement.doctor.broken_setups import (
     FAIL,
     KUBE_CONFIG,
-    NOTHING,
     RESTART,
     Break,
     configured,
@@ -39,15 +38,6 @@ WITH_VARIABLE: Final = (
 BOTH: Final = "credentialsProviders: [{name: a, execConfig: {command: /plugins/a}}]"
 PROFILES: Final = (
     Break(
-        "the gate of ClusterProfiles is off",
-        configured("MultiKueueClusterProfile: true", "MultiKueueClusterProfile: false"),
-        "cluster-profile-gate",
-        FAIL,
-        "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited(NOTHING, lambda file: None),
-        runs=True,
-    ),
-    Break(
         "the gate of ClusterProfiles is not set",
         configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
         "cluster-profile-gate",
@@ -76,19 +66,6 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/another is used, but does not exist",
         "kubectl get clusterprofiles -A",
-    ),
-    Break(
-        "Kueue has another access provider",
-        configured("- name: open-cluster-management", "- name: another"),
-        "access-providers",
-        FAIL,
-        f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
-        "none of them match",
-        edited(
-            configured("- name: open-cluster-management", "- name: another"),
-            lambda file: file["multiKueue"]["clusterProfile"]["accessProviders"].append(PROVIDER),
-        ),
-        runs=True,
     ),
     Break(
         "another access provider has a variable, which may be secret",
