@@ -214,7 +214,7 @@ def test_a_lost_connection_loses_and_repeats_no_line(stage: JobStage) -> None:
         assert [line for line in found if not line.endswith("does not answer; trying again")] == ["meanwhile"]
 
 
-def test_all_pods_are_followed_also_those_that_come_later(stage: JobStage) -> None:
+def test_all_pods_are_followed_also_those_that_come_later_until_the_job_is_deleted(stage: JobStage) -> None:
     pods = stage.job(count=2)
     with followed(stage, "train", "--all-pods") as log:
         first = sorted(log.next() for _ in pods)
@@ -224,16 +224,9 @@ def test_all_pods_are_followed_also_those_that_come_later(stage: JobStage) -> No
         eventually(lambda: len(stage.pods("train")), 3)
         [new] = set(stage.pods("train")) - set(pods)
         assert log.next() == f"[pod/{new}/c] {new} has started on node-3"
-
-
-def test_a_job_that_is_deleted_ends_it(stage: JobStage) -> None:
-    stage.job()
-    with followed(stage, "train") as log:
-        log.next()
         stage.remove("train", "a")
-        stage.admin.request(
-            "DELETE", "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train", None
-        )
+        workload = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train"
+        stage.admin.request("DELETE", workload, None)
         assert log.rest() == []
         assert ended(log.process) == 0
 

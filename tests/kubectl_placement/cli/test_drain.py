@@ -54,16 +54,6 @@ def test_in_two_hours_by_force_and_cancelled(admin: Driver, kubeconfig: str) -> 
     assert annotation(admin) is None
 
 
-def test_by_an_hour_in_utc_or_at_a_time(admin: Driver, kubeconfig: str) -> None:
-    managed(admin, "a")
-    assert drain("a", "--by", "2099-11-26T19:00:00+01:00", kubeconfig=kubeconfig).exit_code == 0
-    assert annotation(admin) == "2099-11-26T18:00:00Z"
-    assert drain("a", "--by", "18:00", kubeconfig=kubeconfig).exit_code == 0
-    starts = datetime.fromisoformat(annotation(admin) or "")
-    assert starts.astimezone().strftime("%H:%M:%S") == "18:00:00"
-    assert timedelta(0) < starts - datetime.now(UTC) <= timedelta(hours=25)
-
-
 def test_a_cluster_by_type_and_name(admin: Driver, kubeconfig: str) -> None:
     managed(admin, "a")
     for word in ("managedcluster.cluster.open-cluster-management.io/a", "mcl/a", "cluster/a"):
