@@ -425,13 +425,6 @@ def selecting(*expressions: str, **spec: Raw) -> Raw:
 OPTIONAL = "managedCluster.metadata.?labels.?region.hasValue()"
 
 
-def test_a_decision_that_cannot_be_computed_is_unknown() -> None:
-    answer = what_if(fleet(2), [selecting(OPTIONAL)])
-    (one,) = answer.unknown
-    assert (one.namespace, one.name, answer.entries) == ("kueue-system", "p", ())
-    assert one.why == f"the CEL expression uses optional types, which only OCM can evaluate: {OPTIONAL}"
-
-
 def decided(expression: str) -> HubView:
     """The Placement p with this expression, decided by OCM."""
     there = stored(selecting(expression) | {"metadata": named("p")})
