@@ -175,11 +175,6 @@ def test_an_error_gives_no_names_and_no_text(  # type: ignore[no-untyped-def]
     assert (names, *capfd.readouterr()) == ([], "", "")
 
 
-def test_a_process_prints_no_text_either(home: Path) -> None:
-    use_plugin(home, "echo s3cret >&2; exit 1")
-    assert asked_of(home)[:2] == ([], "")
-
-
 def use_plugin(path: Path, script: str) -> None:
     config = json.loads(path.read_text())
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/sh", "args": ["-c", script]}
