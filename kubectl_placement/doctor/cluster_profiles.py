@@ -4,11 +4,11 @@ Rules for ClusterProfiles as credentials of workers: the gate, the CRD, and acce
 Pure.
 """
 
+import json
 import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kubectl_placement.doctor.commands import for_comment
 from kubectl_placement.doctor.finding import Finding, fail, ok
 from kubectl_placement.doctor.kueue import (
     ACCESS,
@@ -124,12 +124,12 @@ def _list_is_wrong(kueue: HubKueue) -> Iterator[Finding]:
     if profile.get(ACCESS) and profile.get(CREDENTIALS):
         yield fail(
             f"Kueue's configuration has both {ACCESS} and {CREDENTIALS}: Kueue does not start with both",
-            kueue.open_config(f"move all under {ACCESS}"),
+            kueue.edit_config(f"move all under {ACCESS}"),
         )
     elif ACCESS in profile and kueue.release and kueue.release < RENAMED:
         yield fail(
             f"Kueue {kueue.release} does not know {ACCESS}: they are called {CREDENTIALS} there",
-            kueue.open_config(f"{ACCESS} -> {CREDENTIALS}"),
+            kueue.edit_config(f"{ACCESS} -> {CREDENTIALS}"),
         )
 
 
@@ -141,8 +141,7 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
     old = CREDENTIALS in profile or (kueue.release and kueue.release < RENAMED)
     path = ("multiKueue", "clusterProfile", CREDENTIALS if old else ACCESS)
     if OCM_PROVIDER not in offered:
-        name = for_comment(offered[0])
-        return kueue.open_config(f"{'.'.join(path)}: add {name}, with the command of its plugin")
+        return kueue.edit_config(f"{'.'.join(path)}: add {offered[0]}, with the command of its plugin")
     run: dict[str, Any] = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": PLUGIN,
@@ -151,7 +150,7 @@ def _add_provider(setup: HubSetup, profile_name: str, offered: tuple[str, ...]) 
         "args": [f"--managed-serviceaccount={setup.settings.credentials_account}"],
     }
     entry = {"name": OCM_PROVIDER, "execConfig": run}
-    return kueue.edit_config(path, entry if profile.get(path[-1]) else [entry])
+    return kueue.edit_config(f"{'.'.join(path)}: add {json.dumps(entry)}")
 
 
 RULES: Final = (cluster_profile_gate, access_providers)

@@ -116,24 +116,9 @@ def cluster_role(
     )
 
 
-def patch_pods(deployment: str, pods: Mapping[str, Any]) -> str:
-    """Return the command that merges `pods` into the Pods of a Deployment (-n NAMESPACE deployment/NAME)."""
-    patch = json.dumps({"spec": {"template": {"spec": pods}}})
-    return f"kubectl patch {deployment} -p {shlex.quote(patch)}"
-
-
-def for_comment(name: str) -> str:
-    """Return a name for a comment in a command: on one line."""
-    return name if name.isprintable() else json.dumps(name)
-
-
-def without_flag(args: list[str], flag: str) -> list[str]:
-    """Return the arguments without a flag and its value."""
-    return [
-        word
-        for place, word in enumerate(args)
-        if word.partition("=")[0] != flag and not (place and args[place - 1] == flag)
-    ]
+def for_comment(text: str) -> str:
+    """Return a text for a comment in a command: on one line."""
+    return text if text.isprintable() else json.dumps(text)
 
 
 def _subject(user: str) -> dict[str, str]:

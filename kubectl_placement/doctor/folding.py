@@ -4,11 +4,11 @@ Put findings that follow from one cause under it. Pure.
 A finding follows from another by its `causes`, or because the same commands fix both.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, Level
+from kubectl_placement.doctor.finding import Cause, Finding, Level
 
 _ORDER: Final = tuple(Level)
 """From the best to the worst."""
@@ -29,12 +29,12 @@ class FoldedFinding:
 
 def fold(findings: Sequence[Finding]) -> tuple[FoldedFinding, ...]:
     """Return the findings that follow from no other, in order, each with those that follow from it."""
-    roots = _roots(findings)
-    return tuple(
-        FoldedFinding(finding, tuple(_followers(findings, roots, place)))
-        for place, finding in enumerate(findings)
-        if roots[place] == place
-    )
+    followers: dict[int, list[Finding]] = {}
+    for place, root in enumerate(_roots(findings)):
+        follows = followers.setdefault(root, [])
+        if place != root:
+            follows.append(findings[place])
+    return tuple(FoldedFinding(findings[root], tuple(followers[root])) for root in sorted(followers))
 
 
 def causes_of(findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -43,13 +43,10 @@ def causes_of(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple("" if root == place else findings[root].check for place, root in enumerate(roots))
 
 
-def _followers(findings: Sequence[Finding], roots: Sequence[int], root: int) -> Iterator[Finding]:
-    return (finding for place, finding in enumerate(findings) if roots[place] == root != place)
-
-
 def _roots(findings: Sequence[Finding]) -> list[int]:
     """Return for each finding the place of the one that it follows from in the end, maybe its own."""
-    parents = [_parent(findings, place) for place in range(len(findings))]
+    problems = _Problems(findings)
+    parents = [problems.parent(place) for place in range(len(findings))]
     roots = []
     for place in range(len(findings)):
         passed = [place]
@@ -60,18 +57,29 @@ def _roots(findings: Sequence[Finding]) -> list[int]:
     return roots
 
 
-def _parent(findings: Sequence[Finding], place: int) -> int | None:
-    finding = findings[place]
-    if finding.level is Level.OK:
-        return None
-    for cause in finding.causes:
-        for other, problem in _problems(findings):
-            if other != place and problem.check == cause.check and cause.about in ("", problem.about):
-                return other
-    fix = finding.fix
-    same = (other for other, problem in _problems(findings) if other < place and fix and problem.fix == fix)
-    return next(same, None)
+class _Problems:
+    """The places of problems by their check and object, and by their fix: a large hub has thousands."""
 
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self._findings = findings
+        self._of: dict[Cause, list[int]] = {}
+        self._fixed_by: dict[str, int] = {}
+        for place, finding in enumerate(findings):
+            if finding.level is Level.OK:
+                continue
+            for about in {"", finding.about}:
+                self._of.setdefault(Cause(finding.check, about), []).append(place)
+            if finding.fix:
+                self._fixed_by.setdefault(finding.fix, place)
 
-def _problems(findings: Iterable[Finding]) -> Iterator[tuple[int, Finding]]:
-    return ((place, finding) for place, finding in enumerate(findings) if finding.level is not Level.OK)
+    def parent(self, place: int) -> int | None:
+        """Return the first problem that this one follows from; None: it follows from no other."""
+        finding = self._findings[place]
+        if finding.level is Level.OK:
+            return None
+        for cause in finding.causes:
+            for other in self._of.get(cause, ()):
+                if other != place:
+                    return other
+        first = self._fixed_by.get(finding.fix, place)
+        return first if first < place else None

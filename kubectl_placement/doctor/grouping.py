@@ -19,9 +19,11 @@ def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Findin
     """
     groups: dict[object, list[Finding]] = {}
     for place, finding in enumerate(findings):
-        alone = not finding.cluster or finding.level is Level.OK
-        key = (finding.check, finding.level, _of_any(finding.message, finding), _of_any(finding.fix, finding))
-        groups.setdefault(place if alone else key, []).append(finding)
+        key: object = place
+        if finding.cluster and finding.level is not Level.OK:
+            texts = _of_any(finding.message, finding), _of_any(finding.fix, finding)
+            key = (finding.check, finding.level, *texts)
+        groups.setdefault(key, []).append(finding)
     return tuple(_merged(group, named) for group in groups.values())
 
 

@@ -10,11 +10,9 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-import yaml
-
-from kubectl_placement.doctor.commands import HUB, as_yaml, manifest, patch_pods, without_flag
+from kubectl_placement.doctor.commands import HUB, as_yaml, for_comment, manifest
 from kubectl_placement.doctor.finding import Finding, fail, ok, unknown
 from kubectl_placement.hub.dump import Dump, Object
 from kubectl_placement.jobs.finished_jobs import TTL_GATE, TTL_GATE_SINCE
@@ -59,9 +57,6 @@ GATES: Final = {
 }
 """The releases in which each is on by default (pkg/features/kube_features.go)."""
 
-MANAGER: Final = "placement-ac-doctor"
-"""A field manager of our own: with kubectl's, fields that this manifest lacks (labels) would be removed."""
-_APPLY: Final = f"kubectl apply --server-side --field-manager={MANAGER} --force-conflicts -f -"
 NO_DEPLOYMENT: Final = unknown(
     "Kueue's Deployment was not found",
     f"kubectl get deployments -A -l {KUEUE_SELECTOR}",
@@ -222,43 +217,24 @@ class HubKueue:
         """kubectl's words for the ConfigMap."""
         return f"configmap -n {self.namespace} {shlex.quote(self.config_name)}"
 
-    def open_config(self, hint: str) -> str:
-        """Return the command that opens the configuration in an editor."""
-        return f"kubectl edit {self.config_words}  # {hint}"
+    def edit_config(self, hint: str) -> str:
+        """Return the commands that open the configuration in an editor and restart Kueue.
 
-    def edit_config(self, path: tuple[str, ...], value: object) -> str:
-        """Return the commands that apply the file with a field changed, and restart Kueue.
-
-        `value` is appended to a list and merged into a map. An editor, where variables of a plugin may be
-        secret: a dump lacks their values.
+        `hint` names what to change. A file written by us would lack what a dump leaves out.
         """
-        if not self.config or any(
-            "env" in get_dict(access_provider, "execConfig") for access_provider in self.access_providers
-        ):
-            hint = f"{'.'.join(path)}: {json.dumps(value)}"
-            return f"{self.open_config(hint)}\n{self._restart}"
-        file = yaml.safe_dump(_with_field(self.config, path, value), sort_keys=False, width=1000)
-        return f"{_APPLY} <<'EOF' &&\n{self._config_manifest(file)}EOF\n{self._restart}"
-
-    def keep_config(self, command: str) -> str:
-        """Return a command that may replace the file, and restores the file afterwards, even if it fails."""
-        if not self.config_text:
-            return command
-        key = FILE.replace(".", "\\.")
-        get = f"kubectl get {self.config_words} -o jsonpath='{{.data.{key}}}'"
-        made = f'kubectl create {self.config_words} --from-literal={FILE}="$config" --dry-run=client -o yaml'
-        return f"config=$({get}) && {{\n{command}\n{made} |\n{_APPLY} &&\n{self._restart}\n}}"
+        return f"kubectl edit {self.config_words}  # {for_comment(hint)}\n{self._restart}"
 
     def upgrade(self, release: KueueRelease | None = None) -> str:
-        """Return the command that installs a release (None: KUEUE_TO_INSTALL) and keeps the configuration.
+        """Return the command for a release (None: KUEUE_TO_INSTALL).
 
-        kubectl removes fields that the release lacks: if that may be a plugin, it only shows the diff.
+        Where there is a configuration it only shows what would change: applied, Kueue's manifest replaces the
+        file, and takes from its Pods what the release lacks, which may be a plugin.
         """
         install = HUB.install_kueue(release)
-        if self.access_providers:
-            shown = install.replace("apply", "diff", 1)
-            return f"{shown}  # apply it with the plugins of your access providers"
-        return self.keep_config(install)
+        if not (self.config_text or self.access_providers):
+            return install
+        kept = f"{FILE} and the plugins of your access providers" if self.access_providers else FILE
+        return f"{install.replace('apply', 'diff', 1)}  # apply it with your {kept}"
 
     def create_config(self) -> str:
         """Return the command that creates a configuration with Kueue's defaults."""
@@ -275,33 +251,22 @@ class HubKueue:
 
     def move_gates_to_config(self) -> str:
         """Return the commands that move the feature gates from the arguments into the file."""
-        leave = self._patch_args(without_flag(self._args, GATES_FLAG))
-        missing = {gate: on for gate, on in self.flags.items() if gate not in gates_in_config(self.config)}
-        return f"{self.edit_config(('featureGates',), missing)} &&\n{leave}" if missing else leave
+        missing = [gate for gate in sorted(self.flags) if gate not in gates_in_config(self.config)]
+        leave = self._edit_deployment(f"remove {GATES_FLAG}")
+        gates = ", ".join(f"{gate}: {json.dumps(self.flags[gate])}" for gate in missing)
+        return f"{self.edit_config(f'featureGates: {gates}')}\n{leave}" if missing else leave
 
     def enable_gate(self, gate: str) -> str:
-        """Return the commands that turn a feature gate on, in the place that already has gates."""
-        if not self.flags:
-            return self.edit_config(("featureGates", gate), True)
-        gates = ",".join(f"{name}={str(on).lower()}" for name, on in {**self.flags, gate: True}.items())
-        return self._patch_args([*without_flag(self._args, GATES_FLAG), f"{GATES_FLAG}={gates}"])
+        """Return the command that turns a feature gate on, in the place that already has gates."""
+        if self.flags:
+            return self._edit_deployment(f"{GATES_FLAG}: {gate}=true")
+        return self.edit_config(f"featureGates: {gate}: true")
 
-    def _patch_args(self, args: list[str]) -> str:
-        pods = {"containers": [{"name": KUEUE_CONTAINER, "args": args}]}
-        return patch_pods(f"-n {self.namespace} deployment/{self.name}", pods)
+    def _edit_deployment(self, hint: str) -> str:
+        return f"kubectl edit deployment -n {self.namespace} {self.name}  # {for_comment(hint)}"
 
     @property
     def show_image(self) -> str:
         """The command that shows the images of its Deployment."""
         image = "{.spec.template.spec.containers[*].image}"
         return f"kubectl get deployment -n {self.namespace} {self.name} -o jsonpath='{image}'"
-
-
-def _with_field(there: Any, path: tuple[str, ...], value: object) -> Any:
-    """Return a copy of a file's content, or of a part of it, with the field at `path` changed."""
-    if path:
-        inner = there if isinstance(there, Mapping) else {}
-        return {**inner, path[0]: _with_field(inner.get(path[0]), path[1:], value)}
-    if isinstance(there, list):
-        return [*there, value]
-    return {**there, **value} if isinstance(there, Mapping) and isinstance(value, Mapping) else value

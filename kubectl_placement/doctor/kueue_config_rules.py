@@ -40,7 +40,7 @@ def kueue_configuration(setup: HubSetup) -> Iterator[Finding]:
     if kueue.config_problem and kueue.deployment is None:
         yield NO_DEPLOYMENT
     elif kueue.config_problem:
-        change = kueue.open_config(f"{FILE}: {API_VERSIONS[0]}")
+        change = kueue.edit_config(f"{FILE}: {API_VERSIONS[0]}")
         yield fail(f"{label} {kueue.config_problem}", change if kueue.config_map else kueue.create_config())
     elif kueue.flags and kueue.config.get("featureGates") is not None:
         yield fail(
@@ -50,7 +50,7 @@ def kueue_configuration(setup: HubSetup) -> Iterator[Finding]:
     elif (version := kueue.config.get("apiVersion")) != API_VERSIONS[0]:
         yield warn(
             f"{label} is of {version}: write it as {API_VERSIONS[0]} before a Kueue that no longer reads it",
-            kueue.open_config(f"apiVersion: {API_VERSIONS[0]}"),
+            kueue.edit_config(f"apiVersion: {API_VERSIONS[0]}"),
         )
     else:
         yield ok(f"{label} is read as {version}")
@@ -96,10 +96,9 @@ def dispatcher_name(setup: HubSetup) -> Iterator[Finding]:
 
 
 def _nominate(kueue: HubKueue, dispatcher: str) -> str:
-    """Return the command that sets the dispatcher; an editor, if another field would stop Kueue's start."""
-    if INCREMENTAL in kueue.multikueue:
-        return kueue.open_config(f"multiKueue: dispatcherName: {dispatcher}, and no {INCREMENTAL}")
-    return kueue.edit_config(("multiKueue", "dispatcherName"), dispatcher)
+    """Return the commands that set the dispatcher; with another field beside it, Kueue would not start."""
+    without = f", and no {INCREMENTAL}" if INCREMENTAL in kueue.multikueue else ""
+    return kueue.edit_config(f"multiKueue: dispatcherName: {dispatcher}{without}")
 
 
 @hub_rule(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from kubectl_placement.doctor.commands import patch_pods, without_flag
+from kubectl_placement.doctor.commands import for_comment
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, unknown, warn
 from kubectl_placement.doctor.kueue import HubKueue
 from kubectl_placement.hub.dump import Dump, MissingRight
@@ -202,18 +202,14 @@ class HubSetup:
         return f"-n {namespace or self.controller_namespace} deployment/{name or MANAGED_BY}"
 
     def set_setting(self, name: str, value: str) -> str:
-        """Return the command that changes a setting of the controller: its flag if used, else a variable."""
+        """Return the command that changes a setting of the controller: its flag where it has one."""
         namespace, _, deployment = self.controller.partition("/")
         flag = f"--{name.replace('_', '-')}"
         raw = self.dump.find(DEPLOYMENT, deployment, namespace)
-        for container in get_list(raw, "spec", "template", "spec", "containers"):
-            args = get_strs(container, "args")
-            if any(arg.partition("=")[0] == flag for arg in args):
-                changed = {
-                    "name": container.get("name"),
-                    "args": [*without_flag(args, flag), f"{flag}={value}"],
-                }
-                return patch_pods(self.controller_words, {"containers": [changed]})
+        containers = get_list(raw, "spec", "template", "spec", "containers")
+        args = (arg for container in containers for arg in get_strs(container, "args"))
+        if any(arg.partition("=")[0] == flag for arg in args):
+            return f"kubectl edit {self.controller_words}  # {for_comment(f'{flag}={value}')}"
         if self.is_embedded and raw is None:
             return f"placement-ac run {flag}={shlex.quote(value)}"
         return f"kubectl set env {self.controller_words} {PREFIX}{name.upper()}={shlex.quote(value)}"

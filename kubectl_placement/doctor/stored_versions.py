@@ -88,15 +88,10 @@ def _migrate(kubectl: Kubectl, names: Iterable[str], *, is_served: bool) -> str:
 
     The script knows only the current context.
     """
+    use = f"kubectl config use-context {shlex.quote(kubectl.context)}  # and back afterwards\n"
+    patch = kubectl.run("patch", "crd", *names, *_PATCH)
     script = f"bash {_SCRIPT}" + ("" if is_served else f" --kubectl-get-api-version={NEW}")
-    steps = f"curl -fsSLO {_URL} &&\n{script} &&\n{kubectl.run('patch', 'crd', *names, *_PATCH)}"
-    if not kubectl.context:
-        return steps
-    use = "kubectl config use-context"
-    return (
-        f"before=$(kubectl config current-context) &&\n{use} {shlex.quote(kubectl.context)} &&\n{steps}\n"
-        f'{use} "$before"'
-    )
+    return f"{use if kubectl.context else ''}curl -fsSLO {_URL} &&\n{script} &&\n{patch}"
 
 
 RULES: Final = (stored_versions,)

@@ -2,7 +2,8 @@
 Apply manifests to a dump as `kubectl apply` would to the hub: which objects it creates and changes.
 
 Pure. Fields that a manifest does not set stay; fields that it no longer sets are removed if kubectl's
-last-applied annotation lists them. A status stays, except of scores, ClusterProfiles and new clusters.
+last-applied annotation lists them or, without it, if `managedFields` show that who applies the object on the
+server owns them alone. A status stays, except of scores, ClusterProfiles and new clusters.
 """
 
 import base64
@@ -31,7 +32,8 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.fields import Key, get_value, key_of
+from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, get_value, key_of
+from placement_ac.core.api.managed_fields import owned_by
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
 """The kinds that a plan considers; other manifests are ignored."""
@@ -130,13 +132,13 @@ def _with_namespace(manifest: Object, kind: Kind, namespace: str) -> Object:
 
 
 def kept_fields(change: ManifestChange, defaults: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields of `spec` that stay though they are not in the manifest: kubectl never applied them.
+    """Yield the fields of `spec` that stay though they are not in the manifest: it never applied them.
 
     Only of kinds of which an admin writes the whole `spec`, and not what the API server has set by default.
     """
     if change.before is None or change.kind not in _WRITTEN_BY_ADMINS:
         return
-    last = _last_applied(change.before)
+    last = _last_applied(change.before, change.manifest)
     there, wanted, applied = (one.get("spec") or {} for one in (change.before, change.manifest, last))
     for key, value in there.items() if isinstance(there, dict) else ():
         if key not in wanted and key not in applied and value not in (defaults.get(key), None):
@@ -159,7 +161,7 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
         given = {field: found for field, found in texts.items() if found}
         head = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
         return head | {"metadata": named | given | fresh} | content
-    last = _last_applied(there)
+    last = _last_applied(there, wanted)
     merged = there | {key: overlay(there.get(key), value, last.get(key)) for key, value in content.items()}
     for key in _content(last).keys() - content.keys():
         merged.pop(key, None)
@@ -213,13 +215,51 @@ def _texts(obj: Mapping[str, Any], field: str) -> dict[str, str]:
     return {key: value for key, value in found.items() if key != LAST_APPLIED}
 
 
-def _last_applied(obj: Object) -> Object:
-    text = (obj["metadata"].get("annotations") or {}).get(LAST_APPLIED, "")
+def _last_applied(obj: Object, wanted: Object) -> Object:
+    """Return what the manifest of before has set, as far as the object shows it; `wanted`: that of now."""
+    text = (obj["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+    if text is None:
+        return _applied_on_server(obj, wanted)
     try:
         found = json.loads(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _applied_on_server(obj: Object, wanted: Object) -> Object:
+    """Return what the last server-side apply of such a manifest owns alone; {} if there was none.
+
+    The API server removes exactly that when the same manager applies the object without it. Who applies
+    other fields than the manifest is another, such as a controller.
+    """
+    entries = [entry for entry in get_list(obj, "metadata", "managedFields") if not entry.get("subresource")]
+    appliers = [
+        entry
+        for entry in entries
+        if entry.get("operation") == "Apply"
+        and get_dict(entry, "fieldsV1", "f:spec").keys() & {f"f:{key}" for key in get_dict(wanted, "spec")}
+    ]
+    if not appliers:
+        return {}
+    last = max(appliers, key=lambda entry: get_str(entry, "time"))
+    others = [get_dict(entry, "fieldsV1") for entry in entries if entry is not last]
+    own = owned_by(obj, get_str(last, "manager"), "")
+    return {key: _alone(value, [get_dict(one, f"f:{key}") for one in others]) for key, value in own.items()}
+
+
+def _alone(value: Any, others: Iterable[Mapping[str, Any]]) -> Any:
+    """Return a part of an object without the fields in it that others own as well."""
+    if not isinstance(value, dict):
+        return value
+    alone = {}
+    for key, inner in value.items():
+        shared = [get_dict(one, f"f:{key}") for one in others if f"f:{key}" in one]
+        if not shared:
+            alone[key] = inner
+        elif isinstance(inner, dict) and (left := _alone(inner, shared)):
+            alone[key] = left
+    return alone
 
 
 # -- objects that no plan can be made of

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 from pydantic import AfterValidator, Field
 
@@ -35,6 +35,8 @@ _TOO_DEEP: Final = (
 )
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """Beginnings of a file that the `>` of Windows' PowerShell has written."""
+_LONGEST_INT: Final = 20
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _URL: Final = re.compile("https?://")
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _NAME: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_.:]*|")
@@ -135,8 +137,12 @@ def _documents(source: tuple[str, str]) -> Iterator[Any]:
 
 
 def _stream(text: str) -> list[Any]:
-    """Return objects in JSON one behind the other, as `jq` writes them; []: it is something else."""
-    decoder, documents, rest = json.JSONDecoder(), [], text.lstrip()
+    """Return the objects of a text in JSON, one or several; []: it is something else.
+
+    They are YAML as well, which takes a hundred times as long to read.
+    """
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)
+    documents, rest = [], text.lstrip()
     try:
         while rest.startswith("{"):
             document, end = decoder.raw_decode(rest)
@@ -144,7 +150,18 @@ def _stream(text: str) -> list[Any]:
             rest = rest[end:].lstrip()
     except (ValueError, RecursionError):
         return []
-    return [] if rest or len(documents) < 2 else documents  # noqa: PLR2004, RUF100  # one is YAML, too
+    return [] if rest else documents
+
+
+def _integer(text: str) -> float:
+    """Return a number as Go reads it: beyond 64 bits it is a float."""
+    value = int(text) if len(text) <= _LONGEST_INT else float(text)
+    return value if _INT_MIN <= value <= _INT_MAX else float(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python takes for numbers in JSON."""
+    raise ValueError(text)
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:

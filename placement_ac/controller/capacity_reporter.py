@@ -107,7 +107,7 @@ class CapacityReporter:
         self._monotonic = monotonic
         self._in_thread = in_thread
         self._answers: dict[str, _Answer] = {}
-        """MultiKueueCluster, or cluster with a leading "/", → its last answer."""
+        """Cluster with a leading "/", or MultiKueueCluster of an unknown one, → its last answer."""
         self._known: _Hub | None = None
         self._news = asyncio.Event()
         self._written: CapacityReport | None = None
@@ -119,9 +119,13 @@ class CapacityReporter:
         """The last report; None: there is none."""
 
     def ask_worker(self, worker: str, asked_at: float) -> TakeFacts:
-        """Take in that a MultiKueueCluster's worker is asked now; return what takes its answer."""
+        """Take in that a MultiKueueCluster's worker is asked now; return what takes its answer.
+
+        It is an answer of the cluster, also when that MultiKueueCluster is gone and others of it are not.
+        """
         hub = self._hub()
-        return self._ask(worker, hub, hub.cluster_of.get(worker), asked_at)
+        cluster = hub.cluster_of.get(worker)
+        return self._ask(f"/{cluster}" if cluster else worker, hub, cluster, asked_at)
 
     def ask_cluster(self, cluster: str, asked_at: float) -> TakeFacts:
         """Take in that a cluster's worker is read for its scores now; return what takes its queues."""
@@ -135,7 +139,8 @@ class CapacityReporter:
         term = self._term
 
         def take(facts: WorkerFacts) -> None:
-            if term != self._term:
+            last = self._answers.get(key)
+            if term != self._term or (last and last.at > asked_at):
                 return
             self._answers[key] = _Answer(asked_at, replace(facts, then=then), running)
             self._news.set()

@@ -355,3 +355,26 @@ def test_the_first_namespace_that_has_the_placement_counts() -> None:
     view = view_of(*objects, placement_namespace=("a", "b", "c"))
     assert view.placement("p") == objects[0]
     assert view.placement("q") is None
+
+
+@pytest.mark.parametrize(
+    ("number", "read"),
+    [
+        ("7", 7),
+        (f"{2**63 - 1}", 2**63 - 1),
+        (f"{2**64}", float(2**64)),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_json_is_read_as_go_reads_it(tmp_path: Path, number: str, read: object, times: int) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": "N"}
+    (tmp_path / "a.json").write_text(json.dumps(secret).replace('"N"', number) * times)
+    read_back = [obj["n"] for obj in read_manifests([str(tmp_path / "a.json")])]
+    assert read_back == [read] * times
+
+
+def test_what_is_no_json_is_read_as_yaml(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": NaN}'
+    )
+    assert read_manifests([str(tmp_path / "a.json")])[0]["n"] == "NaN"

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from kubectl_placement.hub.dump import LAST_APPLIED
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.plan.manifest_changes import apply_manifests
 from kubectl_placement.plan.plan_report import (
     AffectedWorkload,
     CheckChange,
@@ -530,6 +531,39 @@ def test_a_field_that_kubectl_apply_does_not_remove(applied: Raw, kept: bool) ->
     warnings = what_if(view_of(stored(changed)), [there]).warnings
     expected = f"write spec.numberOfClusters into Placement kueue-system/{DEMO2}, or remove it there with"
     assert any(warning.startswith(expected) for warning in warnings) is kept
+
+
+def managed(manager: str, operation: str, **fields: Raw) -> Raw:
+    """An entry of managedFields: `fields` of `spec`, or of a part of it."""
+    owned = {f"f:{key}": value for key, value in fields.items()}
+    return {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": owned}}
+
+
+GIT: Final = managed("kustomize-controller", "Apply", clusterSets={}, numberOfClusters={})
+
+
+@pytest.mark.parametrize(
+    ("managers", "number"),
+    [
+        pytest.param([GIT], None, id="applied before by who applies the rest"),
+        pytest.param(
+            [GIT, managed("kubectl-edit", "Update", numberOfClusters={})], 1, id="another has it, too"
+        ),
+        pytest.param(
+            [managed("kubectl-edit", "Update", clusterSets={}, numberOfClusters={})], 1, id="not applied"
+        ),
+        pytest.param(
+            [managed("scaler", "Apply", numberOfClusters={})], 1, id="applied by a controller alone"
+        ),
+    ],
+)
+def test_what_a_server_side_apply_removes(managers: list[Raw], number: int | None) -> None:
+    (there,) = [one for one in sample("placement-demo2-1.yaml") if one["kind"] == "Placement"]
+    wanted = there | {"spec": {"clusterSets": there["spec"]["clusterSets"]}}
+    spec = wanted["spec"] | {"numberOfClusters": 1}
+    live = stored(there | {"metadata": there["metadata"] | {"managedFields": managers}, "spec": spec})
+    (change,), _ = apply_manifests(view_of(live).dump, [wanted], "kueue-system")
+    assert change.after["spec"].get("numberOfClusters") == number
 
 
 def test_the_fields_that_stay_are_one_warning() -> None:

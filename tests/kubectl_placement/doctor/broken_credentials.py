@@ -5,8 +5,6 @@ from typing import Final
 
 from tests.kubectl_placement.doctor.broken_setups import (
     FAIL,
-    KUBE_CONFIG,
-    RESTART,
     Break,
     configured,
     crd,
@@ -43,11 +41,7 @@ PROFILES: Final = (
         "cluster-profile-gate",
         FAIL,
         "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited(
-            configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
-            lambda file: file.update(featureGates={"MultiKueueClusterProfile": True}),
-        ),
-        runs=True,
+        edited("featureGates: MultiKueueClusterProfile: true"),
     ),
     Break(
         "the CRD of ClusterProfiles is missing",
@@ -74,8 +68,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
         "none of them match",
-        f"kubectl edit {KUBE_CONFIG}  # multiKueue.clusterProfile.accessProviders: {json.dumps(PROVIDER)}\n"
-        f"{RESTART}",
+        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "a profile has a provider that is not OCM's, and that Kueue has not",
@@ -84,8 +77,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers secretreader, Kueue has open-cluster-management: "
         "none of them match",
-        f"kubectl edit {KUBE_CONFIG}  # multiKueue.clusterProfile.accessProviders: add secretreader, "
-        "with the command of its plugin",
+        edited("multiKueue.clusterProfile.accessProviders: add secretreader, with the command of its plugin"),
     ),
     Break(
         "Kueue has no access provider",
@@ -94,11 +86,7 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has none: "
         "none of them match",
-        edited(
-            configured(healthy.PROVIDERS, ""),
-            lambda file: file["multiKueue"].update(clusterProfile={"accessProviders": [PROVIDER]}),
-        ),
-        runs=True,
+        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "Kueue's configuration has providers under both names",
@@ -107,7 +95,7 @@ PROFILES: Final = (
         FAIL,
         "Kueue's configuration has both accessProviders and credentialsProviders: "
         "Kueue does not start with both",
-        f"kubectl edit {KUBE_CONFIG}  # move all under accessProviders",
+        edited("move all under accessProviders"),
     ),
     Break(
         "the gate of external frameworks is off",
@@ -115,10 +103,6 @@ PROFILES: Final = (
         "external-frameworks-gate",
         FAIL,
         "the gate MultiKueueAdaptersForCustomJobs is off: PipelineRun.v1.tekton.dev are not sent",
-        edited(
-            gate("MultiKueueAdaptersForCustomJobs: false"),
-            lambda file: file["featureGates"].update(MultiKueueAdaptersForCustomJobs=True),
-        ),
-        runs=True,
+        edited("featureGates: MultiKueueAdaptersForCustomJobs: true"),
     ),
 )

@@ -1,7 +1,6 @@
 """Broken kinds, Deployments and configurations of Kueue."""
 
-import json
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -11,9 +10,9 @@ from kubectl_placement.hub.kinds import KUEUE_CRDS
 from tests.kubectl_placement.doctor.broken_setups import (
     CONFIG,
     CONTROLLER,
+    DEPLOYED,
     FAIL,
     FILE,
-    KUBE_CONFIG,
     KUEUE,
     RESTART,
     WARN,
@@ -25,10 +24,10 @@ from tests.kubectl_placement.doctor.broken_setups import (
     configured,
     crd,
     edited,
+    edited_pods,
     gate,
     image,
     of_release,
-    patched,
     put,
     setting,
     without,
@@ -130,13 +129,11 @@ def migrated(script: str) -> str:
     )
 
 
-def flags(*args: str) -> str:
-    containers: Any = [{"name": "manager", "args": args}]
-    return patched(json.dumps({"containers": containers}))
-
-
-SHOWN: Final = f"{INSTALL.replace('apply', 'diff')}  # apply it with the plugins of your access providers"
-"""How a newer release is installed where that may take plugins away."""
+SHOWN: Final = (
+    f"{INSTALL.replace('apply', 'diff')}  # apply it with your {FILE} and the plugins of your access"
+    " providers"
+)
+"""How a newer release is installed where it would replace the configuration."""
 RELEASES: Final = (
     *(
         Break(
@@ -312,7 +309,7 @@ KUEUES: Final = (
             "kueue-configuration",
             FAIL,
             f"ConfigMap {NS}/kueue-manager-config has a {FILE} {problem}",
-            f"kubectl edit {KUBE_CONFIG}  # {FILE}: config.kueue.x-k8s.io/v1beta2",
+            edited(f"{FILE}: config.kueue.x-k8s.io/v1beta2"),
             unknown=CONFIGURED,
         )
         for problem_name, text, problem in (
@@ -328,7 +325,7 @@ KUEUES: Final = (
         WARN,
         f"ConfigMap {NS}/kueue-manager-config is of config.kueue.x-k8s.io/v1beta1: write it as"
         " config.kueue.x-k8s.io/v1beta2 before a Kueue that no longer reads it",
-        f"kubectl edit {KUBE_CONFIG}  # apiVersion: config.kueue.x-k8s.io/v1beta2",
+        edited("apiVersion: config.kueue.x-k8s.io/v1beta2"),
     ),
     Break(
         "a feature gate is set in both places",
@@ -337,10 +334,7 @@ KUEUES: Final = (
         FAIL,
         f"feature gates are set both in ConfigMap {NS}/kueue-manager-config and by --feature-gates: "
         "Kueue exits at once",
-        edited(GATE_ARGUMENT, lambda file: file["featureGates"].update(MultiKueue=True))
-        + " &&\n"
-        + flags("--config=/x"),
-        runs=True,
+        edited("featureGates: MultiKueue: true") + "\n" + edited_pods("remove --feature-gates"),
     ),
     Break(
         "MultiKueue is off",
@@ -348,8 +342,7 @@ KUEUES: Final = (
         "multikueue-gate",
         FAIL,
         "the gate MultiKueue is off: no job is sent to a worker",
-        edited(gate("MultiKueue: false"), lambda file: file["featureGates"].update(MultiKueue=True)),
-        runs=True,
+        edited("featureGates: MultiKueue: true"),
     ),
     Break(
         "MultiKueue is off by an argument",
@@ -360,8 +353,7 @@ KUEUES: Final = (
         "multikueue-gate",
         FAIL,
         "the gate MultiKueue is off: no job is sent to a worker",
-        flags("-v", "--feature-gates=MultiKueue=true,MultiKueueClusterProfile=true"),
-        runs=True,
+        edited_pods("--feature-gates: MultiKueue=true"),
     ),
     Break(
         "the controller cannot know a gate on which rights depend",
@@ -396,12 +388,7 @@ KUEUES: Final = (
         WARN,
         f"set --kueue-feature-gates to A=true,{QUOTA}=false: {QUOTA} is off by default in Kueue 0.20.6, and"
         f" the controller counts it as on (with it, accounts on workers need {QUEUE_RIGHTS})",
-        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
-        """{"containers": [{"name": "controller", "args": ["run", """
-        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
-        """"--frameworks=batch/job,jobset.x-k8s.io/jobset", """
-        """"--kueue-feature-gates=A=true,MultiKueueManagerQuotaAutomation=false"]}]}}}}'""",
-        runs=True,
+        f"kubectl edit {DEPLOYED}  # --kueue-feature-gates=A=true,MultiKueueManagerQuotaAutomation=false",
     ),
     Break(
         "Incremental goes by the alphabet",
@@ -409,11 +396,7 @@ KUEUES: Final = (
         "kueue-gates",
         WARN,
         f"turn on {ORDER_GATE}: without it, Kueue nominates clusters by name, not in the list's order",
-        edited(
-            NO_ORDER,
-            lambda file: file["featureGates"].update({ORDER_GATE: True}),
-        ),
-        runs=True,
+        edited(f"featureGates: {ORDER_GATE}: true"),
     ),
     Break(
         "Kueue waits for our nominations, and there are none",
@@ -446,8 +429,7 @@ KUEUES: Final = (
         WARN,
         "both the controller (--dispatcher) and Kueue nominate, Kueue with "
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
-        edited(setting("DISPATCHER", "true"), lambda file: file["multiKueue"].update(dispatcherName=OURS)),
-        runs=True,
+        edited(f"multiKueue: dispatcherName: {OURS}"),
     ),
     Break(
         "somebody else nominates",
@@ -455,7 +437,7 @@ KUEUES: Final = (
         "dispatcher-name",
         WARN,
         "Kueue leaves nominations to example.com/mine, which is not one of its own dispatchers",
-        edited(MINE, lambda file: file["multiKueue"].update(dispatcherName=AT_ONCE)),
+        edited(f"multiKueue: dispatcherName: {AT_ONCE}"),
     ),
     Break(
         "a job kind is missing among ours",
@@ -470,11 +452,7 @@ KUEUES: Final = (
         "frameworks",
         FAIL,
         "Kueue sends jobset.x-k8s.io/jobset, but --frameworks does not have it: Kueue will not connect",
-        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
-        """{"containers": [{"name": "controller", "args": ["run", """
-        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
-        """"--frameworks=batch/job,jobset.x-k8s.io/jobset"]}]}}}}'""",
-        runs=True,
+        f"kubectl edit {DEPLOYED}  # --frameworks=batch/job,jobset.x-k8s.io/jobset",
     ),
     Break(
         "a job kind is there among ours that Kueue does not send",
@@ -493,11 +471,7 @@ KUEUES: Final = (
         "frameworks",
         WARN,
         "Kueue does not send pod, but --frameworks requires it of each worker",
-        """kubectl patch -n placement-ac-system deployment/placement-ac -p '{"spec": {"template": {"spec": """
-        """{"containers": [{"name": "controller", "args": ["run", """
-        """"--external-frameworks=PipelineRun.v1.tekton.dev", """
-        """"--frameworks=batch/job,jobset.x-k8s.io/jobset"]}]}}}}'""",
-        runs=True,
+        f"kubectl edit {DEPLOYED}  # --frameworks=batch/job,jobset.x-k8s.io/jobset",
     ),
     Break(
         "the external job kinds are missing among ours",

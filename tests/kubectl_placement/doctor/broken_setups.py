@@ -4,11 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
-
 from kubectl_placement.doctor.finding import Level
-from placement_ac.core.api.fields import key_of
-from tests.support import healthy
 from tests.support.healthy import NS, Key, Object
 
 Objects = dict[Key, Object]
@@ -153,33 +149,14 @@ LOGS: Final = f"kubectl logs {DEPLOYED} --all-pods --tail=50"
 RESTART: Final = f"kubectl rollout restart -n {NS} deployment/kueue-controller-manager"
 
 
-def edited(how: How, change: Callable[[Any], Any]) -> str:
-    """Return how Kueue's configuration, broken by `how`, is applied with a change."""
-    objects = {(obj["kind"], key_of(obj)[0], key_of(obj)[1]): obj for obj in healthy.objects()}
-    how(objects)
-    file = yaml.safe_load(objects[CONFIG]["data"][FILE])
-    change(file)
-    lines = yaml.safe_dump(file, sort_keys=False).splitlines()
-    apply = "kubectl apply --server-side --field-manager=placement-ac-doctor --force-conflicts -f -"
-    return "\n".join(
-        (
-            f"{apply} <<'EOF' &&",
-            "apiVersion: v1",
-            "kind: ConfigMap",
-            f"metadata: {{name: kueue-manager-config, namespace: {NS}}}",
-            "data:",
-            f"  {FILE}: |",
-            *(f"    {line}" for line in lines),
-            "EOF",
-            RESTART,
-        )
-    )
+def edited(hint: str) -> str:
+    """Return how an admin changes Kueue's configuration."""
+    return f"kubectl edit {KUBE_CONFIG}  # {hint}\n{RESTART}"
 
 
-def patched(spec: str) -> str:
-    """Return how the Pods of Kueue's Deployment are changed."""
-    patch = '{"spec": {"template": {"spec": ' + spec + "}}}"
-    return f"kubectl patch -n {NS} deployment/kueue-controller-manager -p '{patch}'"
+def edited_pods(hint: str) -> str:
+    """Return how an admin changes the arguments of Kueue."""
+    return f"kubectl edit deployment -n {NS} kueue-controller-manager  # {hint}"
 
 
 def recreated(secret: str, cluster: str) -> str:

@@ -257,7 +257,7 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
             pytest.param(
                 both(short_lived_jobs(1), of_release(release)),
                 Level.WARN,
-                f"    {TTL_GATE}: true\n" if has_gate else "kubectl patch job ",
+                f"# featureGates: {TTL_GATE}: true\n" if has_gate else "kubectl patch job ",
                 id=f"{release} {'has' if has_gate else 'does not have'} the gate",
             )
             for release, has_gate in (("0.20.6", True), ("0.19.3", True), ("0.19.2", False))

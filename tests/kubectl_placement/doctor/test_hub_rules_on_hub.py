@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,9 @@ from placement_lab.hub import Hub
 from tests.kubectl_placement.doctor.broken_hub import DECISION
 from tests.kubectl_placement.doctor.broken_setups import (
     CONFIG,
-    FILE,
     KUEUE,
     Break,
     Objects,
-    both,
-    configured,
-    image,
 )
 from tests.kubectl_placement.doctor.examined_hub import BREAKS, stored
 from tests.support import commands, healthy
@@ -290,40 +285,3 @@ def test_the_fix_repairs_it(bench: Bench, broken: Break, tmp_path: Path) -> None
         assert (level, message, fix) == (broken.level, broken.message, broken.fix)
         paste(bench, fix, tmp_path)
         assert {output for output, _, _ in bench.line(broken.check)} == {"OK"}
-
-
-def test_a_fix_keeps_fields_that_kubectl_has_applied(bench: Bench, tmp_path: Path) -> None:
-    [broken] = [one for one in FIXED if one.id == "Kueue has no access provider"]
-    path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
-    with bench.broken(broken):
-        there = bench.admin.ask("GET", path)
-        more = {"metadata": {"name": there["metadata"]["name"], "labels": {"a": "b"}}, "data": {"c": "d"}}
-        body = {"apiVersion": "v1", "kind": "ConfigMap"} | more
-        bench.admin.ask("PATCH", path, body, "apply", fieldManager="kubectl", force="true")
-        paste(bench, broken.fix, tmp_path)
-        fixed = bench.admin.ask("GET", path)
-    assert (fixed["metadata"]["labels"], fixed["data"]["c"]) == ({"a": "b"}, "d")
-    assert fixed["data"].keys() == {"c", FILE}
-
-
-def test_a_newer_kueue_has_the_configuration_of_the_old_one(bench: Bench, tmp_path: Path) -> None:
-    path = "/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config"
-    release = tmp_path / "manifests.yaml"
-    with bench.broken(replace(FIXED[0], how=both(image("0.18.4"), without_providers))):
-        there = bench.admin.ask("GET", path)
-        metadata = {"name": there["metadata"]["name"], "namespace": healthy.NS}
-        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        mine = body | {"data": there["data"]}
-        bench.admin.ask("DELETE", path)
-        bench.admin.ask("PATCH", path, mine, "apply", fieldManager="kubectl")
-        replaced = body | {"data": {FILE: "kind: Configuration"}}
-        refused = {"apiVersion": "v1", "kind": "NoSuchKind", "metadata": {"name": "a"}}
-        release.write_text(f"{json.dumps(replaced)}\n---\n{json.dumps(refused)}")
-        [(_, _, fix)] = bench.line("kueue-release")
-        address = next(word for word in fix.split() if word.startswith("https://"))
-        paste(bench, fix.replace(address, str(release)), tmp_path)
-        assert bench.admin.ask("GET", path)["data"] == {FILE: there["data"][FILE].removesuffix("\n")}
-
-
-def without_providers(objects: Objects) -> None:
-    configured(healthy.PROVIDERS.replace("accessProviders", "credentialsProviders"), "")(objects)

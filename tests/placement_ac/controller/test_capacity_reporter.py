@@ -60,10 +60,10 @@ class Stage:
             monotonic=lambda: self.seconds,
         )
 
-    def put(self, job: Raw) -> None:
+    def put(self, raw: Raw, kind: constants.Kind = constants.WORKLOAD) -> None:
         self.version += 1
-        job["metadata"]["resourceVersion"] = str(self.version)
-        self.cache.put(constants.WORKLOAD, job)
+        raw["metadata"]["resourceVersion"] = str(self.version)
+        self.cache.put(kind, raw)
 
     def asked(self) -> Callable[[WorkerFacts], None]:
         return self.reporter.ask_worker(CLUSTER, self.seconds)
@@ -124,6 +124,21 @@ async def test_jobs_of_all_placements_are_those_that_the_answer_counts(ask: Any)
     with at.reports():
         await stays(at.used, 5)
         at.put(job("of-p2", 3, cluster=CLUSTER, ago=600, finished=True))
+        await stays(at.used, 2)
+
+
+async def test_an_answer_is_the_clusters_though_the_name_that_was_asked_is_gone() -> None:
+    at = Stage(job("w", 2, cluster="p2-c1", ago=600))
+    for of in ("p1", "p2"):
+        at.put(our_cluster(CLUSTER, of), constants.MULTIKUEUE_CLUSTER)
+        at.put(our_config(f"{of}-c1", of=of), constants.MULTIKUEUE_CONFIG)
+    at.seconds = 1.0
+    late = at.reporter.ask_worker("p1-c1", 0.0)
+    at.reporter.ask_worker("p1-c1", at.seconds)(says(2, 1))
+    late(says(7, 1))  # it was asked before, and answers after
+    at.cache.remove(constants.MULTIKUEUE_CLUSTER, our_cluster(CLUSTER, "p1"))
+    at.put(our_config(of="p1"), constants.MULTIKUEUE_CONFIG)
+    with at.reports():
         await stays(at.used, 2)
 
 
