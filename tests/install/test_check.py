@@ -12,8 +12,7 @@ import pytest
 
 from tests.support.accounts import account_kubeconfig
 from tests.support.chart import HOOK, template
-from tests.support.driver import CORE, NS, Controllers, Driver, Object, eventually
-from tests.support.hub_client import CRDS
+from tests.support.driver import CORE, NS, Controllers, Driver, Object
 from tests.support.installation import NAME, NAMESPACE, ROOT, write_mounts
 from tests.support.rights import RBAC
 from tests.support.venvs import build_wheel, install, new_environment
@@ -101,11 +100,6 @@ def no_right(admin: Driver) -> None:
     admin.ask("PUT", path, role)
 
 
-def no_crd(admin: Driver) -> None:
-    admin.ask("DELETE", f"{CRDS}/multikueueconfigs.kueue.x-k8s.io")
-    eventually(lambda: not admin.try_("GET", admin.kueue("multikueueconfigs")).ok)
-
-
 @pytest.mark.parametrize(
     ("lacks", "message"),
     [
@@ -113,12 +107,6 @@ def no_crd(admin: Driver) -> None:
             no_right,
             f"rights on secrets in namespace {NS}: grant the account watch (docs/install.md, Permissions)",
             id="right",
-        ),
-        pytest.param(
-            no_crd,
-            "kind multikueueconfigs.kueue.x-k8s.io: install Kueue: "
-            "the hub serves it in no version of v1beta2, v1beta1",
-            id="CRD",
         ),
         pytest.param(
             lambda _: None,

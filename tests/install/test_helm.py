@@ -1,30 +1,24 @@
-"""Helm itself installs, upgrades, tests and uninstalls the chart on a hub."""
+"""Helm itself installs, upgrades and uninstalls the chart on a hub. The Pod of `helm test`: test_check.py."""
 
 import argparse
 import re
 import shlex
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from click.testing import Result
 
-from placement_ac.config.load import load
 from placement_lab.hub import Hub
-from tests.support import chart, commands
-from tests.support.accounts import account_kubeconfig
+from tests.support import chart
 from tests.support.chart import CHART, GIVEN, HOOK, Key, helm, key_of, merged
-from tests.support.driver import CORE, NS, Controllers, Driver, eventually
+from tests.support.driver import CORE, Driver, eventually
 from tests.support.hub_client import CRDS, crd
-from tests.support.installation import NAME, NAMESPACE, ROOT, Object, contains, environment_of, flags_of
-from tests.support.jobs import soon
+from tests.support.installation import NAME, NAMESPACE, ROOT, Object, contains
 
 pytestmark = pytest.mark.long
 
-PODS = f"{CORE}/namespaces/{NAMESPACE}/pods"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 RBAC_KINDS = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
@@ -92,65 +86,10 @@ def assert_installed(admin: Driver, release: Helm, values: Object) -> None:
     assert {key_of(obj) for obj in release.objects()} == wanted.keys()
 
 
-def run(kubeconfig: Path, *words: str) -> Result:
-    return commands.run(*words, "--kubeconfig", str(kubeconfig))
-
-
-# -- from the installation to the end
-
-
-def test_install_upgrade_and_uninstall(admin: Driver, release: Helm, tmp_path: Path) -> None:
-    """The controller runs in between, with the rights and settings of the release."""
-    admin.check("p")
-    admin.multikueue_check("mk", "p")
-    admin.select("p", "a", "b")
-    before = everything(admin)
-
-    made = release.install()
-    assert (made["status"], made["revision"]) == ("deployed", 1)
-    assert f"helm test {NAME} -n {NAMESPACE}" in made["notes"]
-    assert_installed(admin, release, {})
-    with Controllers(account_kubeconfig(admin, tmp_path)) as controllers:
-        controllers.start(**settings(release, tmp_path / "1"))
-        soon(lambda: (admin.reason("p"), admin.listed("p")), ("Active", ["p-a", "p-b"]))
-
-    values = chart.mode_values("production") | {
-        "replicaCount": 1,
-        "config": {"removal": {"drainDeadline": "2h"}},
-    }
-    assert release.upgrade(values)["revision"] == 2
-    assert_installed(admin, release, values)
-    assert settings(release, tmp_path / "2")["drain_deadline"] == 7200.0
-    assert release.config.get_values(NAME) == merged(GIVEN, values)
-
-    generated = {
-        ("MultiKueueConfig", "", "p"),
-        ("MultiKueueCluster", "", "p-a"),
-        ("MultiKueueCluster", "", "p-b"),
-        ("Lease", NS, NAME),
-    }
-    release.config.uninstall(NAME, timeout=20)
-    assert everything(admin).keys() - before.keys() == generated | of_the_namespace(admin)
-    assert before.keys() <= everything(admin).keys()
-
-    assert run(tmp_path / "admin", "cleanup", "--yes").exit_code == 0
-    assert everything(admin).keys() - before.keys() == of_the_namespace(admin)
-
-
 def of_the_namespace(admin: Driver) -> set[Key]:
     """The namespace, which Helm creates and leaves, and the objects that Kubernetes makes in each."""
     there = {("Namespace", "", NAMESPACE), ("ServiceAccount", NAMESPACE, "default")}
     return {key for key in (*there, ("ConfigMap", NAMESPACE, "kube-root-ca.crt")) if key in everything(admin)}
-
-
-def settings(release: Helm, folder: Path) -> Object:
-    """The settings of the release's Pods, without addresses and with short waits."""
-    objects = release.objects()
-    flags = flags_of(objects, folder)
-    file = folder / flags["config"].lstrip("/")
-    found = load({"config": str(file)}, environment_of(objects)).settings.model_dump(exclude_unset=True)
-    here = {"metrics_bind_address": "", "health_probe_bind_address": "", "leader_elect": True}
-    return found | here
 
 
 def test_a_mode_that_is_left_takes_its_rights_along(admin: Driver, release: Helm) -> None:
@@ -228,90 +167,3 @@ def helm_parser() -> argparse.ArgumentParser:
 
 
 HELM = helm_parser()
-
-
-def test_two_releases_side_by_side(admin: Driver, release: Helm) -> None:
-    release.install()
-    first = {*of_the_release(admin)}
-    release.config.install(CHART, "second", GIVEN, timeout=20)
-    assert {*of_the_release(admin)} == first
-    release.config.uninstall("second", timeout=20)
-    assert_installed(admin, release, {})
-
-
-def test_a_wrong_value_installs_nothing(admin: Driver, release: Helm) -> None:
-    before = everything(admin).keys()
-    with pytest.raises(helm.HelmError, match="additional properties 'replicas' not allowed"):
-        release.install({"replicas": 3})
-    assert everything(admin).keys() == before
-
-
-def test_an_installation_by_kustomize_is_not_taken_over(admin: Driver, release: Helm) -> None:
-    role = {"metadata": {"name": NAME}, "rules": []}
-    admin.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
-    with pytest.raises(helm.HelmError, match=r'ClusterRole "placement-ac" .* cannot be imported'):
-        release.install()
-    assert of_the_release(admin) == {}
-
-
-# -- helm test
-
-
-def kubelet(admin: Driver, folder: Path, pod: Object) -> str:
-    """Run the Pod's command with its account and its settings file; write and return the Pod's phase."""
-    (container,) = pod["spec"]["containers"]
-    settings_file = folder / "config.yaml"
-    config = admin.ask("GET", f"{CORE}/namespaces/{NAMESPACE}/configmaps/{NAME}")
-    settings_file.write_text(config["data"]["config.yaml"])
-    mounted = (
-        word.replace("/etc/placement-ac/config.yaml", str(settings_file)) for word in container["args"]
-    )
-    done = run(account_kubeconfig(admin, folder), *mounted)
-    phase = "Failed" if done.exit_code else "Succeeded"
-    admin.ask("PATCH", f"{PODS}/{pod['metadata']['name']}/status", {"status": {"phase": phase}}, "merge")
-    return done.output
-
-
-@pytest.fixture
-def helm_test(admin: Driver, release: Helm, tmp_path: Path) -> Callable[[], tuple[str, str]]:
-    """Runs `helm test`, and the Pod as a kubelet does. Returns the Pod's output and Helm's error."""
-
-    def play() -> tuple[str, str]:
-        errors: list[str] = []
-
-        def test() -> None:
-            try:
-                release.config.test(NAME, timeout=20)
-            except helm.HelmError as error:
-                errors.append(str(error))
-
-        waiting = threading.Thread(target=test)
-        waiting.start()
-        eventually(lambda: len(admin.ask("GET", PODS)["items"]), 1)
-        output = kubelet(admin, tmp_path, admin.ask("GET", PODS)["items"][0])
-        waiting.join()
-        return output, "".join(errors)
-
-    return play
-
-
-def test_helm_test(
-    admin: Driver, release: Helm, helm_test: Callable[[], tuple[str, str]], tmp_path: Path
-) -> None:
-    """How it fails: tests/install/test_check.py."""
-    release.install()
-    with Controllers(account_kubeconfig(admin, tmp_path)) as controllers:
-        controllers.start(leader_elect=True)
-        output, error = helm_test()
-    assert (error, "FAIL" in output) == ("", False)
-    assert admin.ask("GET", PODS)["items"] == []
-
-
-def test_helm_test_fails_without_rights(
-    admin: Driver, release: Helm, helm_test: Callable[[], tuple[str, str]]
-) -> None:
-    release.install({"rbac": {"create": False}})
-    output, error = helm_test()
-    assert "FAIL  rights on admissionchecks.kueue.x-k8s.io: grant the account list, watch" in output
-    assert "failed" in error
-    assert [item["metadata"]["name"] for item in admin.ask("GET", PODS)["items"]] == [f"{NAME}-test"]

@@ -256,15 +256,15 @@ def test_placement_ac_runs_alone_and_names_the_packages_of_the_others(
     assert re.findall(r"^  ([a-z]+) ", shown, re.MULTILINE) == [
         "run", "check", "adopt", "cleanup", "version", "completion",
     ]  # fmt: skip
+    refused = _run(installed["placement_ac"], tmp_path, *PACKAGES, each=True)
+    assert refused.returncode == 0, refused.stderr
     for name, package in PACKAGES.items():
-        refused = _run(installed["placement_ac"], tmp_path, name)
-        assert refused.returncode == 2
-        assert (
-            f"install {package} (docs/install.md, The commands): it has the command {name}" in refused.stderr
-        )
+        where = f"install {package} (docs/install.md, The commands): it has the command {name}"
+        assert where in refused.stderr
 
 
-def _run(app: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def _run(app: Path, where: Path, *words: str, each: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run placement-ac with these words, or, in one process, with each of them alone: none may succeed."""
     code = f"""
 import sys
 sys.path.insert(0, {str(app)!r})
@@ -275,7 +275,17 @@ every = metadata.entry_points
 metadata.entry_points = lambda **of: [one for one in every(**of) if one.value.startswith("placement_ac.")]
 import placement_ac.__main__ as it
 assert it.__file__.startswith({str(app)!r}), it.__file__
-it.main()
+if not {each}:
+    it.main()
+program, *words = sys.argv
+for word in words:
+    sys.argv = [program, word]
+    try:
+        it.main()
+    except SystemExit as refused:
+        assert refused.code == 2, word
+    else:
+        raise AssertionError(word)
 """
     return subprocess.run(
         [sys.executable, "-c", code, *words],

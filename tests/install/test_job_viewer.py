@@ -109,13 +109,6 @@ def publish_capacity(stage: JobStage) -> None:
         HubClient(stage.hub).create("/api/v1/namespaces/kueue-system/configmaps", body)
 
 
-def test_of_the_capacity_they_give_the_totals_alone(stage: JobStage) -> None:
-    publish_capacity(stage)
-    done = stage.run("capacity", "--by", "queue")
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "you may not get ConfigMap kueue-system/placement-ac-capacity-queues" in done.stderr
-
-
 def test_a_user_of_one_namespace_sees_its_jobs_alone(stage: JobStage) -> None:
     assert stage.run("access", "train", "-n", TEAM).exit_code == 0
     for words in ("logs", "access"):
@@ -128,20 +121,3 @@ def test_a_user_of_one_namespace_sees_its_jobs_alone(stage: JobStage) -> None:
     hidden = stage.run("logs", "secret-plan", "-n", TEAM)
     asked = "does it have the label kueue.x-k8s.io/queue-name?"
     assert hidden.stderr == f'Error: no job "secret-plan" found in namespace {TEAM}; {asked}\n'
-
-
-def test_as_hub_needs_more_than_the_roles(stage: JobStage) -> None:
-    stage.kubeconfig.write_text(
-        json.dumps(json.loads(stage.kubeconfig.read_text()) | {"contexts": _hub_only(stage)})
-    )
-    done = stage.run("logs", "train", "-n", TEAM, "--as-hub")
-    assert done.exit_code == 1
-    assert (
-        "--as-hub: get the right to its Secret: Secret kueue-system/multikueue-a cannot be read"
-        in done.stderr
-    )
-    assert {status for _, resource, _, status in asked(stage.hub.journal) if resource == "secrets"} == {403}
-
-
-def _hub_only(stage: JobStage) -> list[Any]:
-    return list(json.loads(stage.kubeconfig.read_text())["contexts"][:1])

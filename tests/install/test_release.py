@@ -69,17 +69,6 @@ def test_every_action_is_pinned_by_its_commit(path: Path) -> None:
     assert len(lines) == len([step for step in steps(path) if "uses" in step])
 
 
-def test_an_action_has_one_version() -> None:
-    used = {
-        line.split("uses: ")[1]
-        for path in WORKFLOWS
-        for line in path.read_text("utf-8").splitlines()
-        if "uses: " in line
-    }
-    names = [one.split("@")[0] for one in used]
-    assert sorted(names) == sorted(set(names))
-
-
 @workflows
 def test_no_job_has_more_rights_or_time_than_it_needs(path: Path) -> None:
     """`zizmor` judges the rights; here: none by default, and nothing forgotten."""
@@ -335,10 +324,3 @@ def test_the_forms_ask_for_commands_that_exist() -> None:
     assert required >= {"doctor", "status", "version"}
     contact = (GITHUB / "ISSUE_TEMPLATE" / "config.yml").read_text("utf-8")
     assert "SECURITY.md" in contact
-
-
-def test_the_owners_are_an_alias() -> None:
-    owners = yaml.safe_load((ROOT / "OWNERS").read_text("utf-8"))
-    aliases = yaml.safe_load((ROOT / "OWNERS_ALIASES").read_text("utf-8"))["aliases"]
-    assert owners.keys() == {"approvers", "reviewers"}
-    assert {name for names in owners.values() for name in names} == set(aliases)

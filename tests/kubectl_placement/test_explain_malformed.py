@@ -1,7 +1,5 @@
 """Whatever stands in a file: `explain` tells what it can, or refuses the object by its field."""
 
-import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from tests.kubectl_placement.explain_builders import (
     queue,
     scored,
 )
+from tests.kubectl_placement.malformed import paths, with_value
 from tests.support.builders import (
     NOW,
     check,
@@ -66,35 +65,18 @@ HUB = [
 IDENTITY = ("apiVersion", "kind")
 
 
-def paths(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every field within."""
-    fields = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
-    for key, value in fields:
-        yield (*path, key)
-        yield from paths(value, (*path, key))
-
-
-def with_junk(number: int, path: tuple[Any, ...], junk: Any) -> list[dict[str, Any]]:
-    objects = copy.deepcopy(HUB)
-    field: Any = objects[number]
-    for step in path[:-1]:
-        field = field[step]
-    field[path[-1]] = junk
-    return objects
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("junk", [None, -1, ["a"]], ids=repr)
 def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
     refused = set()
     for number, path in ((number, path) for number, one in enumerate(HUB) for path in paths(one)):
-        objects = with_junk(number, path, junk)
         if path[0] in IDENTITY or path == ("metadata",):
             continue  # such a thing is no object at all: `manifests` says so
-        if metadata_problem(objects[number]):
+        broken = with_value(HUB[number], path, junk)
+        if metadata_problem(broken):
             refused.add(path[0])
             continue
-        view = HubView(dump(*objects), Settings(), NOW)
+        view = HubView(dump(*HUB[:number], broken, *HUB[number + 1 :]), Settings(), NOW)
         for case in placement_views(view, "", ()):
             assert explain_cluster(case, "c").links
             assert explain_placement(case).clusters

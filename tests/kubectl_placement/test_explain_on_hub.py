@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from placement_ac.core.api.constants import INVENTORY, KUEUE, OCM_CLUSTER
 from placement_lab.demo.environment import DemoEnvironment
 from placement_lab.demo.steps import apply_samples, sequence, set_label, set_scores
 from placement_lab.demo.steps import create_fleet as put_fleet
-from placement_lab.hub import Hub
 from placement_lab.standins.manifests import connect
-from tests.support.commands import default_settings, on_hub, reader
+from tests.support.commands import on_hub
 from tests.support.driver import Driver, eventually
-from tests.support.rights import rule
 
 P = "placement-demo2"
 GPU = "nvidia-tesla-t4"
@@ -98,31 +95,3 @@ def connected(admin: Driver, name: str) -> bool:
     found = admin.get(admin.kueue("multikueueclusters", name)) or {}
     conditions = (found.get("status") or {}).get("conditions") or []
     return any(condition["type"] == "Active" and condition["status"] == "True" for condition in conditions)
-
-
-def test_unreadable_kinds_are_unknown(hub: Hub, admin: Driver, tmp_path: Path) -> None:
-    admin.check("p")
-    admin.select("p", "a")
-    may = [(KUEUE, "*"), (INVENTORY, "*"), (OCM_CLUSTER, "placements"), (OCM_CLUSTER, "placementdecisions")]
-    explain = on_hub(reader(hub, tmp_path, *(rule("get list", *kind) for kind in may)))
-    hub.journal.clear()
-    run = explain("explain", "check/p", "-o", "json", *default_settings(tmp_path))
-    assert run.exit_code == 1, run.output
-    assert "you may not list addonplacementscores, managedclusters, " in run.stderr
-    assert "the roles do not give the right to list secrets in namespace kueue-system" in run.stderr
-    (found,) = json.loads(run.stdout)["checks"]
-    outcomes = {link["step"]: link["outcome"] for link in found["links"]}
-    assert (outcomes["Placement"], outcomes["ClusterSet"], outcomes["Decision"]) == (
-        "passed",
-        "unknown",
-        "passed",
-    )
-    (row,) = found["clusters"]
-    assert (row["cluster"], row["state"], row["step"]) == ("a", "selected", "Credential")
-    assert (
-        row["why"]
-        == "whether it has credentials is unknown: no right to list secrets in namespace kueue-system"
-    )
-    assert {entry.method for entry in hub.journal} == {"GET"}
-    everywhere = f"/apis/{OCM_CLUSTER}/v1beta1/placementdecisions"
-    assert everywhere in {entry.path for entry in hub.journal}, "Balance counts those of all namespaces"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
@@ -88,12 +87,6 @@ def test_many_workloads_and_queues_are_counted() -> None:
         ("LocalQueues", "99 LocalQueues", ""),
         ("Workloads", "50 Workloads", "100 GPUs, runs on a"),
     ]
-
-
-@pytest.mark.parametrize("draw", [pictures.graph_page, lambda statuses: mermaid(build_graph(statuses))])
-def test_the_same_tree_gives_the_same_picture(draw: Callable[[list[CheckStatus]], str]) -> None:
-    once, again = (draw([pictures.story(), pictures.every_state()]) for _ in range(2))
-    assert once == again
 
 
 class Elements(HTMLParser):

@@ -195,67 +195,44 @@ def config_map(text: str) -> Raw:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"config.yaml": text}}
 
 
+OURS = "placement-ac-system/placement-ac"
+FROM_A_FILE = [
+    deployment(args=["--config=/etc/placement-ac/config.yaml"]),
+    config_map("placements: {namespaces: [f, g]}\nkubeconfig: /of/the/pod"),
+]
+
+
 @pytest.mark.parametrize(
-    ("objects", "given", "namespaces", "where"),
+    ("objects", "given", "namespaces"),
     [
-        pytest.param([], {}, ("kueue-system",), "", id="no controller"),
-        pytest.param([], {"placement_namespace": "a,b"}, ("a", "b"), "", id="given alone"),
+        pytest.param([], "", ("kueue-system",), id="no controller"),
+        pytest.param([], "a,b", ("a", "b"), id="given alone"),
         pytest.param(
             [deployment(args=["--placement-namespace=x", "--log-level", "debug"])],
-            {},
+            "",
             ("x",),
-            "placement-ac-system/placement-ac",
             id="an argument",
         ),
         pytest.param(
-            [deployment(args=["--placement-namespace", "y"])],
-            {},
-            ("y",),
-            "placement-ac-system/placement-ac",
-            id="an argument of two words",
+            [deployment(args=["--placement-namespace", "y"])], "", ("y",), id="an argument of two words"
         ),
         pytest.param(
             [deployment(env={"PLACEMENT_AC_PLACEMENT_NAMESPACE": "v", "OTHER": "w"})],
-            {},
+            "",
             ("v",),
-            "placement-ac-system/placement-ac",
             id="a variable",
         ),
+        pytest.param(FROM_A_FILE, "", ("f", "g"), id="its file"),
         pytest.param(
-            [
-                deployment(args=["--config=/etc/placement-ac/config.yaml"]),
-                config_map("placements: {namespaces: [f, g]}\nkubeconfig: /of/the/pod"),
-            ],
-            {},
-            ("f", "g"),
-            "placement-ac-system/placement-ac",
-            id="its file",
-        ),
-        pytest.param(
-            [deployment(args=["--placement-namespace=x"])],
-            {"placement_namespace": "mine"},
-            ("mine",),
-            "placement-ac-system/placement-ac",
-            id="given counts first",
-        ),
-        pytest.param(
-            [
-                deployment(
-                    args=["--placement-namespace=x"], name="run", image="r:5000/placement-ac:v1@sha256:0"
-                )
-            ],
-            {},
-            ("x",),
-            "placement-ac-system/placement-ac",
-            id="known by its image",
+            [deployment(args=["--placement-namespace=x"])], "mine", ("mine",), id="given counts first"
         ),
     ],
 )
 def test_the_settings_are_those_of_the_controller(
-    objects: list[Raw], given: Raw, namespaces: tuple[str, ...], where: str
+    objects: list[Raw], given: str, namespaces: tuple[str, ...]
 ) -> None:
-    found = find_settings(dump_of(objects), given)
-    settings = found.loaded.settings
+    found = find_settings(dump_of(objects), {"placement_namespace": given} if given else {})
+    settings, where = found.loaded.settings, OURS if objects else ""
     assert (settings.placement_namespace, found.deployment, found.problem) == (namespaces, where, "")
     assert settings.kubeconfig is None
 
@@ -286,7 +263,7 @@ def test_a_container_named_controller_makes_no_deployment_ours(
     one = deployment(args=["--placement-namespace=x"], image=image)
     one["metadata"]["labels"] = labels
     found = find_settings(dump_of([one]), {})
-    expected = (("x",), "placement-ac-system/placement-ac") if is_ours else (("kueue-system",), "")
+    expected = (("x",), OURS) if is_ours else (("kueue-system",), "")
     assert (found.loaded.settings.placement_namespace, found.deployment) == expected
 
 

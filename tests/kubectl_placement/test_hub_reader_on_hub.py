@@ -6,45 +6,13 @@ import pytest
 import yaml
 
 from kubectl_placement.cli.hub_options import HubSource, read_once
-from kubectl_placement.cli.missing_kinds import report_missing
-from kubectl_placement.hub.dump import MissingRight
 from kubectl_placement.hub.kinds import ALL_KINDS, DECISION_KINDS
 from kubectl_placement.readers.hub_reader import read_kinds
 from placement_ac.cli.login_options import with_client
-from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, SECRET
+from placement_ac.core.api.constants import ADMISSION_CHECK, SECRET
 from placement_ac.core.api.errors import ApiError
 from placement_lab.hub import Hub
-from tests.support import commands
-from tests.support.commands import READ_GROUPS, default_settings, listing
-from tests.support.driver import Driver
 from tests.support.real_hub import HubMaker
-
-
-@pytest.fixture
-def reader(hub: Hub, admin: Driver, tmp_path: Path) -> Path:
-    """A kubeconfig of who may list all but Secrets."""
-    return commands.reader(hub, tmp_path, *listing(*READ_GROUPS))
-
-
-def test_missing_rights_are_noted_and_the_rest_is_read(
-    admin: Driver, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    admin.check("p")
-    admin.select("p", "a")
-    _, defaults = default_settings(tmp_path)
-    found = read_once(HubSource(kubeconfig=reader, config=Path(defaults)), DECISION_KINDS)
-    assert found.dump.missing == (MissingRight("list", SECRET, "kueue-system"),)
-    assert [check.meta.name for check in found.view.our_checks] == ["p"]
-    assert (found.dump.knows(SECRET), found.dump.knows(PLACEMENT), found.view.credentials_known) == (
-        False,
-        True,
-        False,
-    )
-    report_missing(found)
-    assert capsys.readouterr().err == (
-        "missing rights: ask an admin for the right to list secrets in namespace kueue-system "
-        "(check: kubectl auth can-i list secrets -n kueue-system); what depends on that is unknown\n"
-    )
 
 
 def test_nothing_is_written_and_nothing_is_watched(hub: Hub, kubeconfig: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_placement.cli.job_options import JOB_VIEWER, JOB_VIEWER_KINDS
-from tests.kubectl_placement.test_job_on_hub import NAMES
+from tests.kubectl_placement.test_jobs_on_hub import NAMES
 from tests.placement_ac.controller.test_dispatch import ALL
 from tests.support.accounts import kubeconfig_of
 from tests.support.commands import Run, on_hub
@@ -45,7 +45,9 @@ def asked(there: Stage, begin: int) -> set[str]:
     return {one.path.rpartition("/")[2] for one in mine}
 
 
-def test_the_right_to_list_workloads_in_a_namespace_is_enough(there: Stage, owner: Run) -> None:
+def test_the_right_to_workloads_in_a_namespace_is_enough_and_the_role_names_clusters(
+    there: Stage, owner: Run
+) -> None:
     begin = len(there.admin.hub.journal)
     done = owner("jobs", "-o", "json")
     assert done.exit_code == 0, done.output
@@ -64,18 +66,6 @@ def test_the_right_to_list_workloads_in_a_namespace_is_enough(there: Stage, owne
     assert "kubectl auth can-i list events -n default" in notes
     assert "no table of filters and scores: ask an admin to bind placement-ac's viewer roles" in notes
     assert "secrets" not in asked(there, begin)
-
-
-def test_the_role_for_owners_opens_the_names_of_clusters(there: Stage, owner: Run) -> None:
-    plurals = " ".join(kind.plural for kind in JOB_VIEWER_KINDS)
-    allow(Client(there.admin.hub), rule("get list watch", KUEUE, plurals))
-    document = json.loads(owner("jobs", "-o", "json").stdout)
-    assert [job["cluster"] for job in document["jobs"]] == ["b", ""]
-    assert not any(JOB_VIEWER in note for note in document["notes"])
-    assert json.loads(owner("job", "waits", "-o", "json").stdout)["job"]["waitsFor"] == "quota on c"
-
-
-def test_without_the_right_to_workloads_the_command_says_which(owner: Run) -> None:
     for words, right in (
         (["jobs", "-A"], "name your namespace with -n, or ask an admin for the right to list workloads."),
         (
@@ -89,3 +79,10 @@ def test_without_the_right_to_workloads_the_command_says_which(owner: Run) -> No
     ):
         done = owner(*words)
         assert (done.exit_code, right in done.stderr) == (1, True), done.stderr
+
+    plurals = " ".join(kind.plural for kind in JOB_VIEWER_KINDS)
+    allow(Client(there.admin.hub), rule("get list watch", KUEUE, plurals))
+    document = json.loads(owner("jobs", "-o", "json").stdout)
+    assert [job["cluster"] for job in document["jobs"]] == ["b", ""]
+    assert not any(JOB_VIEWER in note for note in document["notes"])
+    assert json.loads(owner("job", "waits", "-o", "json").stdout)["job"]["waitsFor"] == "quota on c"

@@ -26,7 +26,6 @@ FULL = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100, "
     "8 more needed"
 )
-NAMES = ("eval", "sweep", "train", "tune")
 
 
 def drawn(parts: Iterable[RenderableType]) -> str:

@@ -50,13 +50,6 @@ def test_a_story_is_told_again_after_each_change(there: JobStage, tmp_path: Path
         assert [pod["phase"] for pod in told()[-1]["pods"]["pods"]] == ["Running"]
 
 
-def test_a_list_is_printed_again_after_each_change(there: JobStage, tmp_path: Path) -> None:
-    with watched(there, tmp_path, "jobs") as told:
-        eventually(lambda: told()[:1], [{"jobs": [], "notes": []}], seconds=30)
-        there.workload("train")
-        eventually(lambda: [job["name"] for job in told()[-1]["jobs"]], ["train"], seconds=30)
-
-
 def test_jobs_of_one_name_in_two_namespaces_have_a_line_each(there: JobStage, tmp_path: Path) -> None:
     there.workload("train")
     there.workload("train", "team-b")

@@ -1,4 +1,4 @@
-"""`explain workload`, `plan` of a Job and `status` on a hub where our dispatcher has decided."""
+"""The commands about jobs, `plan` of a Job and `status` on a hub where our dispatcher has decided."""
 
 import json
 from collections.abc import Iterator
@@ -31,10 +31,14 @@ def run(there: Stage, tmp_path: Path) -> Run:
     return run_with(hub, f"--config={settings}", env={"COLUMNS": "200"})
 
 
-def explained(run: Run, *words: str) -> dict[str, Any]:
-    done = run("explain", *words, "-o", "json")
+def answer(run: Run, *words: str) -> dict[str, Any]:
+    done = run(*words, "-o", "json")
     assert done.exit_code == 0, done.output
-    return dict(json.loads(done.stdout)["workload"])
+    return dict(json.loads(done.stdout))
+
+
+def explained(run: Run, *words: str) -> dict[str, Any]:
+    return dict(answer(run, "explain", *words)["workload"])
 
 
 def rows(found: dict[str, Any]) -> list[tuple[str, str, dict[str, float | None], bool]]:
@@ -49,10 +53,13 @@ ABSTAIN = ("Preferred", "Sticky", "Data")
 """The scores of the profile that say nothing about a job without wishes."""
 
 
-def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run) -> None:
+def test_jobs_that_wait_are_explained_as_it_was_decided(there: Stage, run: Run) -> None:
     there.submit("named", annotations={NAMES: "c"})
     there.until_waits("named", "c")
     soon(lambda: there.nominated("named"), ["p-c"])
+    for name in ("one", "two"):
+        there.submit(name, annotations={SELECTOR: "gpu=b200"})
+        soon(lambda name=name: entry(there, name), ("Pending", f"NoClusterFits: {NOWHERE}"))
     name = there.workload("named")["metadata"]["name"]
     found = explained(run, "workload", name, "-n", "default")
     assert rows(found) == [
@@ -60,7 +67,6 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
         ("a", "ClusterNames", {}, False),
         ("b", "ClusterNames", {}, False),
     ]
-    assert {cluster["state"] for cluster in found["placements"][0]["clusters"]} == {"eligible"}
     assert [(check["check"], check["state"]) for check in found["checks"]] == [
         ("mk", "Pending"),
         ("p", "Ready"),
@@ -72,24 +78,47 @@ def test_a_job_that_waits_is_explained_as_it_was_decided(there: Stage, run: Run)
     table = run("explain", "workload", "named").stdout
     assert table.startswith("No controller is running")
     assert "Placement kueue-system/p (check p, profile ranked)" in table
-    assert "CLUSTER  FILTERS" in table
     assert "PLACEMENT x1  TOTAL  NOMINATED" in table
-    assert "c        -" in table
+    told = answer(run, "job", "named")
+    assert (told["job"]["state"], told["job"]["cluster"], told["pods"]) == ("waiting", "", None)
+    assert told["job"]["waitsFor"].startswith("quota on c")
+    assert told["explanation"]["nominated"] == ["p-c"]
 
-
-def test_a_job_that_fits_nowhere(there: Stage, run: Run, admin: Driver) -> None:
-    for name in ("one", "two"):
-        there.submit(name, annotations={SELECTOR: "gpu=b200"})
-        soon(lambda name=name: entry(there, name), ("Pending", f"NoClusterFits: {NOWHERE}"))
     found = explained(run, "workload", "one")
     assert [
         (cluster["filter"], cluster["reason"], cluster["total"])
         for cluster in found["placements"][0]["clusters"]
     ] == [("ClusterAffinity", "didn't match gpu=b200", None)] * 3
     assert found["placements"][0]["problem"] == NOWHERE
-    [check] = json.loads(run("status", "-o", "json").stdout)["checks"]
+    assert answer(run, "job", "one")["job"]["waitsFor"] == f"a cluster that fits it: {NOWHERE}"
+    assert run("job", "one").stdout.startswith("Job default/one: waiting for ")
+    [check] = answer(run, "status")["checks"]
     assert check["unfit"] == [{"why": NOWHERE, "workloads": 2}]
     assert f"2 jobs fit no cluster: {NOWHERE}" in run("status").stdout
+
+    listed = [(job["name"], job["state"]) for job in answer(run, "jobs")["jobs"]]
+    assert listed == [("named", "waiting"), ("one", "waiting"), ("two", "waiting")]
+    assert run("jobs", "-o", "name").stdout == "job/named\njob/one\njob/two\n"
+    assert "No jobs found in namespace default" in run("jobs", "--state", "running").stderr
+
+
+def test_the_story_of_a_job_from_its_queue_to_its_end(there: Stage, run: Run) -> None:
+    there.submit("train", annotations={NAMES: "b"})
+    there.until_runs("train", "b")
+    for words in (["train"], ["job", "train"], ["job/train"], ["jobs.batch/train"]):
+        assert answer(run, "job", *words)["job"]["name"] == "train"
+    told = answer(run, "job", "train")
+    where = (told["job"]["state"], told["job"]["cluster"], told["job"]["clusterObject"])
+    assert where == ("running", "b", "p-b")
+    steps = [step["what"] for step in told["steps"]]
+    assert {"Queued", "QuotaReserved", "Check p", "Nominated", "Placed"} <= {*steps}
+    assert steps.index("Queued") == 0
+    assert all(step["time"] for step in told["steps"])
+    there.finish("train")
+    there.until_finished("train")
+    told = answer(run, "job", "train")
+    assert (told["job"]["state"], told["job"]["cluster"], told["job"]["waitsFor"]) == ("succeeded", "b", "")
+    assert told["steps"][-1]["what"] == "Finished"
 
 
 JOB = f"""\
@@ -115,5 +144,5 @@ def test_plan_says_where_a_job_would_go(run: Run, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "Job default/new-… goes to b, best first" in done.stdout
     assert f"note: move the annotation {SELECTOR} to the Pod template" in done.stdout
-    [job] = json.loads(run("plan", "-f", str(tmp_path / "job.yaml"), "-o", "json").stdout)["jobs"]
+    [job] = answer(run, "plan", "-f", str(tmp_path / "job.yaml"))["jobs"]
     assert (job["kind"], job["namespace"], job["name"], job["queue"]) == ("Job", "default", "new-…", "gated")

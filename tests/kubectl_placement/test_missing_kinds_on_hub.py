@@ -8,7 +8,6 @@ import pytest
 
 from placement_lab.hub import Hub
 from tests.support.commands import default_settings, listing, on_hub, reader
-from tests.support.crds import strict_crds
 from tests.support.driver import Driver
 from tests.support.real_hub import HubMaker
 from tests.support.rights import rule
@@ -79,21 +78,6 @@ def test_a_wrong_context_is_an_error(elsewhere: Path) -> None:
             "placementdecisions"
         )
         assert len(stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("missing", "says"),
-    [
-        (KUEUE, "Kueue's admissionchecks, multikueueconfigs, multikueueclusters, workloads in a version"),
-        (OCM, "OCM's placements, placementdecisions in a version"),
-    ],
-)
-def test_one_of_the_two_is_missing(a_hub: HubMaker, tmp_path: Path, missing: str, says: str) -> None:
-    others = [crd for crd in strict_crds() if crd["spec"]["group"] != missing]
-    with a_hub(crds=others) as hub:
-        hub.write_kubeconfig(tmp_path / "kubeconfig")
-        code, stdout, stderr = run(tmp_path / "kubeconfig", "status")
-    assert (code, stdout, says in stderr) == (1, "", True)
 
 
 def test_a_user_without_rights_gets_one_line(hub: Hub, admin: Driver, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from tests.support.builders import Raw, an, condition
 from tests.support.jobs_to_dispatch import GPU
 from tests.support.whatif import story_2
 
-QUEUE = "cluster-queue-demo2"
 UNTIL = "until that ends, the job is sent nowhere"
 SENT_NOWHERE = "the job never gets quota there, so it is sent nowhere"
 

@@ -120,44 +120,8 @@ def test_story_3_matches_its_preview(
 
 
 @pytest.mark.parametrize(
-    ("manifest", "message"),
-    [
-        pytest.param(
-            {"kind": "Placement", "spec": {"numberOfCluster": 1}},
-            "there is no field spec.numberOfCluster; did you mean numberOfClusters?",
-            id="Placement",
-        ),
-        pytest.param(
-            {"kind": "ClusterQueue", "spec": {"admissionCheckStrategy": {}}},
-            "there is no field spec.admissionCheckStrategy; did you mean admissionChecksStrategy?",
-            id="ClusterQueue",
-        ),
-    ],
-)
-def test_a_misspelt_field_on_the_demo_hub(manifest: Object, message: str, tmp_path: Path) -> None:
-    """The bundled kinds take any field here; `plan` reads the fields that they publish."""
-    api_version = f"{OCM_GROUP}/v1beta1" if manifest["kind"] == "Placement" else f"{KUEUE_GROUP}/v1beta2"
-    path, kubeconfig = tmp_path / "typo.yaml", tmp_path / "admin"
-    path.write_text(json.dumps(manifest | {"apiVersion": api_version, "metadata": {"name": "typo"}}))
-    with Hub() as hub:
-        hub.write_kubeconfig(kubeconfig)
-        done = on_hub(kubeconfig)("plan", "-f", str(path))
-    assert message in " ".join(done.output.split())
-
-
-def test_it_only_reads(hub: Hub, admin: Driver, kubeconfig: Path, plan: Run) -> None:
-    put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
-    admin.secrets_for("cluster2", "cluster3")
-    hub.journal.clear()
-    done = plan("-f", str(SAMPLES / STORY_3))
-    assert (done.exit_code, "  + cluster3 (score 70, credentials" in done.stdout) == (1, True)
-    assert {one.method for one in hub.journal} == {"GET"}
-
-
-@pytest.mark.parametrize(
     ("name", "spec", "code", "expected"),
     [
-        pytest.param("p", {"numberOfClusters": "3"}, 2, "numberOfClusters", id="type"),
         pytest.param("p", {"numberOfCluster": 3}, 2, "numberOfCluster", id="unknown field"),
         pytest.param("P_1", {}, 2, "P_1", id="name"),
         pytest.param("p", {"numberOfClusters": 1}, 1, "", id="accepted"),
@@ -188,7 +152,7 @@ def test_the_server_says_what_it_refuses_and_stores_nothing(
 
 def test_a_dry_run_needs_the_rights_to_write(hub: Hub, kubeconfig: Path, tmp_path: Path) -> None:
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
-    rules = [rule("get list", OCM_GROUP, plural) for plural in (*MAY, BINDINGS)]
+    rules = [rule("get list", OCM_GROUP, plural) for plural in MAY]
     rules += [rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE]
     plan = on_hub(reader(hub, tmp_path, *rules))
     done = plan("plan", "-f", str(SAMPLES / STORY_3), "--server-side", *default_settings(tmp_path))
@@ -201,42 +165,31 @@ def test_a_dry_run_needs_a_hub() -> None:
     assert (done.exit_code, "it needs a hub" in done.stderr) == (2, True)
 
 
-MAY = ("placements", "placementdecisions", "managedclusters", "managedclustersets", "addonplacementscores")
-BINDINGS = "managedclustersetbindings"
+MAY = (
+    "placements",
+    "placementdecisions",
+    "managedclusters",
+    "managedclustersets",
+    "managedclustersetbindings",
+    "addonplacementscores",
+)
 OF_KUEUE = ("admissionchecks", "multikueueconfigs", "multikueueclusters")
 
 
-@pytest.mark.parametrize(
-    ("may", "code", "expected"),
-    [
-        pytest.param(
-            (*MAY, BINDINGS),
-            1,
-            [
-                "missing rights: ask an admin to bind placement-ac's viewer roles to you",
-                "warning: the credentials of clusters are unknown: every cluster counts as having some",
-                NOT_VALIDATED,
-            ],
-            id="no Secrets, Workloads and queues",
-        ),
-        pytest.param(
-            MAY, 2, ["Error: ask an admin to bind placement-ac's viewer roles to you"], id="no bindings"
-        ),
-    ],
-)
-def test_rights_that_are_missing(
-    may: tuple[str, ...], code: int, expected: list[str], hub: Hub, kubeconfig: Path, tmp_path: Path
-) -> None:
+def test_rights_that_are_missing(hub: Hub, kubeconfig: Path, tmp_path: Path) -> None:
+    """To Secrets, Workloads and queues."""
     put(kubeconfig, [*fleet(), *sample("multikueue-setup-demo2.yaml")])
-    rules = [rule("get list", OCM_GROUP, plural) for plural in may]
+    rules = [rule("get list", OCM_GROUP, plural) for plural in MAY]
     rules += [rule("get list", KUEUE_GROUP, plural) for plural in OF_KUEUE]
     plan = on_hub(reader(hub, tmp_path, *rules))
     done = plan("plan", "-f", str(SAMPLES / STORY_3), *default_settings(tmp_path))
-    assert done.exit_code == code, done.output
-    lines = done.stderr.splitlines()
-    assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
-    assert (BINDINGS in lines[0], "no preview is possible" in lines[0]) == (code == 2, code == 2)
-    assert "the right to list secrets in namespace kueue-system" in lines[0]
+    assert done.exit_code == 1, done.output
+    missing, credentials, validated = done.stderr.splitlines()
+    assert missing.startswith("missing rights: ask an admin to bind placement-ac's viewer roles to you")
+    assert "the right to list secrets in namespace kueue-system" in missing
+    unknown = "warning: the credentials of clusters are unknown: every cluster counts as having some"
+    assert credentials.startswith(unknown)
+    assert validated.startswith(NOT_VALIDATED)
 
 
 def test_manifests_without_a_namespace_are_those_of_the_context(hub: Hub, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tests.support.whatif import sample, story_2, the_plan
 
 GPU = "nvidia.com/gpu"
 STORY_2, STORY_3 = "placement-demo2-1.yaml", "placement-demo2-2.yaml"
-QUEUE = ("LocalQueue", "default", "user-queue-demo2")
 
 
 def hub(*more: Raw, reported: bool = True, templates: tuple[Raw, ...] = (), **settings: Any) -> HubView:

@@ -64,17 +64,16 @@ def test_the_lease_alone_names_them(
     assert rows(run) == [("a", "listed", "a")], "they are the last ones known"
 
 
-@pytest.mark.parametrize("command", [["status"], ["explain", "check", "p"]])
 def test_a_leader_that_names_no_settings_is_not_taken_for_one_with_the_defaults(
-    admin: Driver, run: Run, command: list[str], tmp_path: Path
+    admin: Driver, run: Run, tmp_path: Path
 ) -> None:
     """Of an older release, or one whose Deployment cannot be found."""
     spec = {"holderIdentity": "pod_1", "leaseDurationSeconds": 15, "renewTime": "2026-11-25T10:00:00.000000Z"}
     admin.ask("POST", LEASE, {"metadata": {"name": "placement-ac"}, "spec": spec})
-    done = run(*command)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "name the controller's settings with --settings FILE" in done.stderr
-    assert "pod_1 holds Lease kueue-system/placement-ac, which does not name them" in done.stderr
     (tmp_path / "settings.yaml").write_text("clusterNames: '{cluster}'\ndispatch: {enabled: true}\n")
-    given = ["--settings", str(tmp_path / "settings.yaml")]
-    assert run(*command, *given).exit_code == 0
+    for command in (["status"], ["explain", "check", "p"]):
+        done = run(*command)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "name the controller's settings with --settings FILE" in done.stderr
+        assert "pod_1 holds Lease kueue-system/placement-ac, which does not name them" in done.stderr
+        assert run(*command, "--settings", str(tmp_path / "settings.yaml")).exit_code == 0

@@ -144,16 +144,6 @@ def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
                 "train",
                 QUOTA,
                 condition("Evicted", "True", "AdmissionCheck", "lost"),
-                checks=(READY, PENDING),
-            ),
-            "waiting: Kueue to end its eviction: lost",
-            id="one that is being evicted",
-        ),
-        pytest.param(
-            job(
-                "train",
-                QUOTA,
-                condition("Evicted", "True", "AdmissionCheck", "lost"),
                 checks=(READY, entry("mk", "Ready")),
                 clusterName="p-cluster1",
             ),
@@ -169,11 +159,6 @@ def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
             ),
             "running on cluster1: Kueue to evict it and try again: cluster1 is leaving",
             id="one that is sent back from its cluster",
-        ),
-        pytest.param(
-            job("train", QUOTA, checks=(READY, entry("mk", "Retry")), clusterName="p-cluster1"),
-            "running on cluster1: Kueue to evict it and try again: check mk says Retry",
-            id="one whose cluster Kueue has lost",
         ),
         pytest.param(
             job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1"),
@@ -224,11 +209,6 @@ def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
             job("train", QUOTA, condition("Finished", "True", "Succeeded"), clusterName="p-cluster1"),
             "succeeded on cluster1: ",
             id="one that has succeeded",
-        ),
-        pytest.param(
-            job("train", QUOTA, condition("Finished", "True", "Failed"), clusterName="p-cluster1"),
-            "failed on cluster1: ",
-            id="one that has failed",
         ),
         pytest.param(
             job("train", condition("QuotaReserved", "False"), status_is="odd", nominatedClusterNames="all"),
@@ -466,11 +446,6 @@ RUNS = {"ready": True, "restartCount": 0, "state": {"running": {}}}
     [
         pytest.param(
             [pod("a", "Failed", ENDED), pod("b", "Running", RUNS)], "", id="another one runs in its place"
-        ),
-        pytest.param(
-            [pod("a", "Failed", ENDED), pod("b", "Running", ENDED)],
-            "its Pods on cluster1: Error: exit code 1 (b)",
-            id="the one in its place fails, too",
         ),
         pytest.param(
             [pod("a", "Failed", ENDED)],

@@ -45,16 +45,6 @@ def test_one_that_drains_at_first_began_before() -> None:
     assert lane.spans == (Span("listed", at(-20), at(-5)), Span("draining", at(-5), at(1)))
 
 
-def test_events_without_data_are_notes() -> None:
-    history = History()
-    history.add(listed(0, "a"), {})
-    events = [ListEvent(at(-20), None, "ClusterAdded: a"), ListEvent(at(1), None, "ClusterAdded: b")]
-    assert history.timeline("p", events, at(2)).notes == (
-        "1 event of an older version without data",
-        "11:40:00 ClusterAdded: a",
-    )
-
-
 def test_events_after_the_first_state_do_not_count() -> None:
     history = History()
     history.add(listed(0, "a"), {})

@@ -29,7 +29,7 @@ from kubectl_placement.plan.what_if import (
 )
 from placement_ac.config.settings import Settings
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import GENERATED, NO_CLUSTER_USABLE, SOME_CLUSTERS_UNUSABLE
+from placement_ac.core.api.constants import GENERATED, SOME_CLUSTERS_UNUSABLE
 from placement_ac.core.plan.diff import diff
 from tests.support import builders
 from tests.support.builders import Raw, decision, secret, secrets
@@ -119,20 +119,6 @@ def test_story_3_as_a_what_if() -> None:
     ]
     assert answer.objects == (ObjectChange("change", "Placement", "kueue-system", DEMO2),)
     assert answer.changed
-
-
-def test_a_write_is_a_diff() -> None:
-    output = the_plan(what_if(story_2(*JOBS), sample(STORY_3))).writes[1]
-    assert output.diff.splitlines() == [
-        f"--- AdmissionCheck/{DEMO2}",
-        f"+++ AdmissionCheck/{DEMO2}",
-        "@@ -1,4 +1,4 @@",
-        " type: Active",
-        " status: 'True'",
-        " reason: Active",
-        f"-message: {GENERATED}",
-        f"+message: '{GENERATED}; draining: cluster2 (Workloads run there)'",
-    ]
 
 
 def lists(plan: PlacementPlan) -> list[list[str]]:
@@ -245,12 +231,6 @@ def test_unusable_credentials() -> None:
     }
 
 
-def test_none_usable() -> None:
-    view = view_of(*fleet(1, without=(0,)).dump.objects.values(), secret("other"))
-    plan = the_plan(what_if(view, [manifest()]))
-    assert (plan.order, plan.checks[0].after.reason) == ((), NO_CLUSTER_USABLE)
-
-
 def test_credentials_that_are_not_known_are_taken_for_good() -> None:
     answer = what_if(fleet(2, without=(0, 1)), [manifest(), secret("multikueue-c00", None)])
     assert (the_plan(answer).order, answer.warnings) == (("c00", "c01"), (CREDENTIALS_ASSUMED,))
@@ -278,21 +258,6 @@ def test_a_label_of_a_cluster_reaches_the_placements_that_it_concerns() -> None:
         ("cluster1",),
         ("cluster1", "cluster2", "cluster3"),
     )
-
-
-def test_the_parameters_of_a_check_change() -> None:
-    setup = sample("multikueue-setup-demo1.yaml")
-    view = ocm_decides(story_2(*(stored(one) for one in setup if one["kind"] == "Placement")))
-    check = builders.check(DEMO2, "placement-demo1")
-    del check["metadata"]["uid"], check["metadata"]["resourceVersion"], check["metadata"]["generation"]
-    plans = {entry.plan.name: entry.plan for entry in what_if(view, [check]).entries}
-    assert plans["placement-demo1"].added == ("cluster1", "cluster2", "cluster3")
-    # Kueue's own check names the old list: it stays as it is until that one goes, too.
-    assert (plans[DEMO2].removed, plans[DEMO2].order) == ((), ("cluster2", "cluster3"))
-    both = [check, builders.multikueue_check("multikueue-demo2", "placement-demo1")]
-    left = {entry.plan.name: entry.plan for entry in what_if(view, both).entries}[DEMO2]
-    assert (left.removed, left.order) == (("cluster2", "cluster3"), ())
-    assert f"delete MultiKueueConfig {DEMO2} at once" in writes(left)
 
 
 DEMO1 = "placement-demo1"
@@ -459,13 +424,6 @@ def selecting(*expressions: str, **spec: Raw) -> Raw:
 
 
 OPTIONAL = "managedCluster.metadata.?labels.?region.hasValue()"
-
-
-def test_a_decision_that_cannot_be_computed_is_unknown() -> None:
-    answer = what_if(fleet(2), [selecting(OPTIONAL)])
-    (one,) = answer.unknown
-    assert (one.namespace, one.name, answer.entries) == ("kueue-system", "p", ())
-    assert one.why == f"the CEL expression uses optional types, which only OCM can evaluate: {OPTIONAL}"
 
 
 def decided(expression: str) -> HubView:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_placement.explain.workload import PLACED
-from kubectl_placement.jobs.finished_jobs import TTL_GATE
+from kubectl_placement.jobs.finished_jobs import TTL_GATE, warning_text
 from placement_ac.core.api.constants import FIELD_MANAGER, JOB
 from placement_lab.standins.multikueue import hub_job
 from tests.placement_ac.controller.test_dispatch import SELECTOR, entry
@@ -102,6 +102,14 @@ def test_quota_refuses_and_gives_points(there: Stage, run: Run) -> None:
     assert f"{TOO_LITTLE.format(8)} (Capacity)" in table
     assert NOT_READ not in table
 
+    there.admin.ask("PATCH", f"{JOBS}/large", {"spec": {"ttlSecondsAfterFinished": 5}}, "merge")
+    note = warning_text("its Job", sent=True)
+    assert note in explained(run, "large")["notes"]
+    config = f"{kueue.SHIPPED}featureGates:\n  {TTL_GATE}: true\n"
+    with Admin(login_to(there.admin.hub)) as admin:
+        admin.apply(*kueue.installed(config=config))
+    assert note not in explained(run, "large")["notes"]
+
 
 def test_a_job_does_not_go_where_another_one_has_its_name(there: Stage, run: Run) -> None:
     with Admin(there.fleet.login("c")) as worker:
@@ -135,31 +143,9 @@ def test_a_job_that_waits_beside_one_of_the_same_name_says_so(there: Stage, run:
     soon(lambda: explained(run, "large", "--workers")["notes"] == [PLACED])
 
 
-def test_a_job_that_may_be_removed_before_its_end_is_seen_says_so(there: Stage, run: Run) -> None:
-    there.submit("large", requests={GPU: "16"})
-    there.until_runs("large", "c")
-    there.admin.ask("PATCH", f"{JOBS}/large", {"spec": {"ttlSecondsAfterFinished": 5}}, "merge")
-    note = (
-        f"set ttlSecondsAfterFinished of its Job to 900 or more, or turn on Kueue's gate {TTL_GATE} (from"
-        " 0.18.7, 0.19.3 on): a worker may remove a finished Job before the hub's Kueue has seen its end, and"
-        " Kueue then runs it again; a copy that is on a worker already keeps its time, so patch it there, too"
-    )
-    assert note in explained(run, "large")["notes"]
-    config = f"{kueue.SHIPPED}featureGates:\n  {TTL_GATE}: true\n"
-    with Admin(login_to(there.admin.hub)) as admin:
-        admin.apply(*kueue.installed(config=config))
-    assert note not in explained(run, "large")["notes"]
-
-
-def test_jobs_that_are_there_are_not_counted_twice(there: Stage, run: Run) -> None:
-    for name in ("one", "two"):
-        there.submit(name, requests={GPU: "4"})
-        there.until_runs(name, "c")
-    found = rows(explained(run, "two", "--workers"))
-    assert {name: points for name, (_, _, points, _) in found.items()} == {"a": None, "b": 75.0, "c": 75.0}
-
-
-def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) -> None:
+def test_plan_says_where_a_job_would_go_and_which_worker_cannot_be_asked(
+    there: Stage, run: Run, tmp_path: Path
+) -> None:
     """Which workers are asked for which job: test_worker_quota.py."""
     for gpus, expected in (
         ("16", "goes to c, best first"),
@@ -185,10 +171,6 @@ def test_plan_says_where_a_job_would_go(there: Stage, run: Run, tmp_path: Path) 
         commands.run(*asked, settings).stdout
     )
 
-
-def test_a_worker_that_cannot_be_asked_is_named_with_the_reason(
-    there: Stage, run: Run, tmp_path: Path
-) -> None:
     there.fleet.hubs["a"].faults.add("GET", "/clusterqueues$", status=403, times=1000)
     there.fleet.hubs["b"].faults.add("GET", "/clusterqueues$", delay=3.0, times=1000)
     words = "plan", "-f", job_file(tmp_path, "16"), "--workers", "--timeout", "1s"
@@ -256,16 +238,3 @@ def test_it_only_reads_and_without_the_right_to_secrets_one_line_says_so(
 def test_wrong_words(words: tuple[str, ...], code: int, expected: str) -> None:
     done = commands.run(*words, input="")
     assert (done.exit_code, expected in done.output) == (code, True), done.output
-
-
-def test_the_story_of_a_job_that_waits_counts_the_quota_of_workers(there: Stage, run: Run) -> None:
-    there.submit("wide", requests={GPU: "16"})
-    there.until_runs("wide", "c")
-    there.submit("late", requests={GPU: "16"})
-    soon(lambda: there.nominated("late"), ["p-c"])
-    first, second, *_ = run("job", "late").stdout.splitlines()
-    assert first.startswith("Job default/late: waiting for ")
-    assert second == "It is number 1 of the 1 that wait in ClusterQueue gated."
-    asked = json.loads(run("job", "late", "--workers", "-o", "json").stdout)["explanation"]
-    assert {one["cluster"]: one["quota"] for one in asked["placements"][0]["clusters"]}["c"] == "known"
-    assert "wide: running on c" in run("job", "wide", "--workers").stdout

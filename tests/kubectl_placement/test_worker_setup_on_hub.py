@@ -69,17 +69,6 @@ def test_status_compares_the_quota_of_the_hub_without_asking_workers(
     assert shown() == []
 
 
-def test_status_knows_nothing_of_quota_that_somebody_else_has_set(
-    admin: Driver, controllers: Controllers
-) -> None:
-    with bare_stage(admin, controllers, "c1", "c2", start=False) as bare:
-        bare.by_hand("c1", "team", "team-a", "their-queue")
-        controllers.start(worker_setup="manifestwork")
-        bare.stage.until_listed("c1", "c2")
-        soon(bare.stage.remark, "c1: LocalQueue team-a/team on the worker stays as somebody else has set it")
-        assert run(controllers, "status")["quota"] == []
-
-
 def local_queue(name: str, namespace: str, cluster_queue: str) -> Any:
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -120,50 +109,3 @@ change ManifestWork c2/placement-ac-queues
   + Namespace team-b
   + LocalQueue team-b/more
 """
-
-
-def test_plan_reads_the_template_on_the_hub(admin: Driver, controllers: Controllers) -> None:
-    with bare_stage(admin, controllers, "c1", start=False) as bare:
-        bare.template(TEMPLATE.format("{allocatable.nvidia.com/gpu}"))
-        controllers.start(worker_setup="manifestwork", worker_setup_template="queues")
-        bare.stage.until_listed("c1")
-        changed = template(TEMPLATE.format("{allocatable.nvidia.com/gpu * 0.5}"))
-        settings = {"worker_setup_template": "queues"}
-        found = run(controllers, "plan", "-f", manifest_file(controllers, changed), **settings)
-        [change] = found["setups"]
-        [queue] = change["objects"]
-        quota = {"flavor": "default-flavor", "resource": GPU, "before": "8", "after": "4"}
-        assert (queue["verb"], queue["name"], queue["quota"]) == ("change", "team", [quota])
-        [total] = [one for one in found["quota"] if one["resource"] == GPU]
-        assert (total["onHub"], total["before"], total["after"]) == ("1000", "8", "4")
-
-
-TEMPLATE = """
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata:
-  name: team
-spec:
-  namespaceSelector: {{}}
-  resourceGroups:
-  - coveredResources: ["nvidia.com/gpu"]
-    flavors:
-    - name: default-flavor
-      resources:
-      - name: nvidia.com/gpu
-        nominalQuota: "{}"
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata:
-  name: default-flavor
-"""
-
-
-def template(text: str) -> Any:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "queues", "namespace": "kueue-system"},
-        "data": {"queues.yaml": text},
-    }

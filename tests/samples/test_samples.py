@@ -20,7 +20,8 @@ from placement_lab.standins.multikueue import NEWEST_PACE
 from tests.support import installation, kueue
 from tests.support.crds import all_strict_crds
 
-FILES = sorted(manifests.samples().rglob("*.yaml"))
+SAMPLES = manifests.samples()
+FILES = sorted(SAMPLES.rglob("*.yaml"))
 OBJECTS = [file for file in FILES if file.name != "kustomization.yaml" and not file.stem.endswith("-patch")]
 RBAC = "rbac.authorization.k8s.io/v1"
 BUILT_IN = {
@@ -117,13 +118,13 @@ def errors_of(item: dict[str, Any], schema: Schema) -> list[str]:
 
 
 def test_the_validation_refuses_an_unknown_field() -> None:
-    placement = manifests.load(manifests.samples() / "placement-demo2-1.yaml")[0]
+    placement = manifests.load(SAMPLES / "placement-demo2-1.yaml")[0]
     validator = jsonschema.Draft202012Validator(schemas()[placement["apiVersion"], "Placement"])
     assert not validator.is_valid(placement | {"spec": placement["spec"] | {"clusterSet": "spoke"}})
 
 
 def of_kind(kind: str, *files: str) -> dict[str, dict[str, Any]]:
-    paths = [manifests.samples() / file for file in files] or [manifests.samples() / "fleet"]
+    paths = [SAMPLES / file for file in files] or [SAMPLES / "fleet"]
     items = [item for path in paths for item in manifests.load(path) if item["kind"] == kind]
     return {item["metadata"]["name"]: item for item in items}
 
@@ -167,41 +168,29 @@ def test_both_checks_of_a_setup_name_the_same_placement_and_stand_in_its_queue(
     assert {rule["name"] for rule in listed} == checks.keys()
 
 
-@pytest.mark.parametrize("story", ["1", "2"])
-def test_a_job_goes_to_the_queue_of_its_story(story: str) -> None:
-    [job] = manifests.load(manifests.samples() / f"job-demo{story}.yaml")
-    local = of_kind("LocalQueue", f"multikueue-setup-demo{story}.yaml")
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] in local
-    asks = job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-    assert ("nvidia.com/gpu" in asks) == (story == "2")
+JOBS_OF_STORY_4 = ("eu", "finetune", "h100", "ingest", "large", "small")
+JOBS = {
+    "job-demo1.yaml": "multikueue-setup-demo1.yaml",
+    "job-demo2.yaml": SETUP_2,
+    **{f"{STORY_4}/{name}.yaml": f"{STORY_4}/hub.yaml" for name in JOBS_OF_STORY_4},
+    f"{STORY_5}/job.yaml": f"{STORY_5}/hub.yaml",
+    f"{SETUP}/job.yaml": f"{SETUP}/hub.yaml",
+    f"{SETUP}/job-large.yaml": f"{SETUP}/hub.yaml",
+    "jobset/jobset.yaml": SETUPS["jobset"],
+    "tas/job.yaml": SETUPS["tas"],
+    "external-frameworks/pipelinerun.yaml": SETUPS["external"],
+    "external-frameworks/workflow.yaml": SETUPS["external"],
+    "federations/job-eu.yaml": SETUPS["eu"],
+}
+"""The file of jobs → that of their queue."""
 
 
-def test_the_queues_of_story_4_have_one_name_and_the_hub_has_their_quota() -> None:
-    hub = of_kind("ClusterQueue", f"{STORY_4}/hub.yaml")["cluster-queue-demo4"]
-    workers = [f"{STORY_4}/worker-cluster{number}.yaml" for number in (1, 2, 3)]
-    for file in workers:
-        assert of_kind("LocalQueue", file) == of_kind("LocalQueue", f"{STORY_4}/hub.yaml")
-    queues = [of_kind("ClusterQueue", file)["cluster-queue-demo4"] for file in workers]
-    nominal = [{name: milli(amount) for name, amount in quota_of(one).items()} for one in (hub, *queues)]
-    assert nominal[0] == {name: sum(one[name] or 0 for one in nominal[1:]) for name in nominal[0]}
-    jobs = [
-        item
-        for file in sorted((manifests.samples() / STORY_4).glob("*.yaml"))
-        for item in manifests.load(file)
-        if item["kind"] == "Job"
-    ]
-    assert len(jobs) == 6
-    assert {job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] for job in jobs} == {"user-queue-demo4"}
-
-
-def test_the_queues_of_story_5_have_one_name_and_the_hub_has_their_quota() -> None:
-    hub = of_kind("ClusterQueue", f"{STORY_5}/hub.yaml")["cluster-queue-demo5"]
-    worker = of_kind("ClusterQueue", f"{STORY_5}/worker.yaml")["cluster-queue-demo5"]
-    assert of_kind("LocalQueue", f"{STORY_5}/worker.yaml") == of_kind("LocalQueue", f"{STORY_5}/hub.yaml")
-    total, there = ({name: milli(amount) for name, amount in quota_of(one).items()} for one in (hub, worker))
-    assert total == {name: 3 * (amount or 0) for name, amount in there.items()}
-    [job] = manifests.load(manifests.samples() / STORY_5 / "job.yaml")
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "user-queue-demo5"
+@pytest.mark.parametrize(("file", "setup"), JOBS.items())
+def test_a_job_goes_to_the_queue_of_its_setup(file: str, setup: str) -> None:
+    queues = of_kind("LocalQueue", setup)
+    for job in manifests.load(SAMPLES / file):
+        queue = queues[job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]]
+        assert job["metadata"].get("namespace", "default") == queue["metadata"]["namespace"]
 
 
 def quota_of(queue: dict[str, Any]) -> dict[str, str]:
@@ -220,8 +209,8 @@ def test_the_profile_changes_only_an_annotation_of_the_check_of_story_2() -> Non
 
 
 def test_story_3_changes_only_the_choice_among_the_clusters_of_story_2() -> None:
-    [before] = manifests.load(manifests.samples() / "placement-demo2-1.yaml")
-    [after] = manifests.load(manifests.samples() / "placement-demo2-2.yaml")
+    [before] = manifests.load(SAMPLES / "placement-demo2-1.yaml")
+    [after] = manifests.load(SAMPLES / "placement-demo2-2.yaml")
     added = {field: after["spec"].pop(field) for field in ("numberOfClusters", "prioritizerPolicy")}
     assert after == before
     assert added == {
@@ -245,7 +234,7 @@ def test_story_3_changes_only_the_choice_among_the_clusters_of_story_2() -> None
 def test_the_worker_has_the_queues_of_the_hub_without_the_checks(name: str) -> None:
     shared = ("Namespace", "Topology", "ResourceFlavor", "ClusterQueue", "LocalQueue")
     hub, worker = (
-        [item for item in manifests.load(manifests.samples() / files[name]) if item["kind"] in shared]
+        [item for item in manifests.load(SAMPLES / files[name]) if item["kind"] in shared]
         for files in (SETUPS, WORKERS)
     )
     for item in (*hub, *worker):
@@ -255,20 +244,24 @@ def test_the_worker_has_the_queues_of_the_hub_without_the_checks(name: str) -> N
     assert worker == hub
 
 
-@pytest.mark.parametrize("name", SETUPS)
-def test_the_quota_of_the_hub_is_the_sum_of_the_workers(name: str) -> None:
-    hub, worker = (
-        {resource: milli(amount) for resource, amount in quota_of(queue).items()}
-        for file in (SETUPS[name], WORKERS[name])
+FLEETS = {
+    f"{STORY_4}/hub.yaml": [f"{STORY_4}/worker-cluster{number}.yaml" for number in (1, 2, 3)],
+    f"{STORY_5}/hub.yaml": [f"{STORY_5}/worker.yaml"] * 3,
+    **{SETUPS[name]: [WORKERS[name]] * (2 if name in ("eu", "gpu") else 3) for name in SETUPS},
+}
+"""The set-up of the hub → those of its workers: two of each federation."""
+
+
+@pytest.mark.parametrize(("hub", "workers"), FLEETS.items())
+def test_the_quota_of_the_hub_is_the_sum_of_the_workers(hub: str, workers: list[str]) -> None:
+    [total, *there] = [
+        {resource: milli(amount) or 0 for resource, amount in quota_of(queue).items()}
+        for file in (hub, *workers)
         for queue in of_kind("ClusterQueue", file).values()
-    )
-    clusters = 2 if file_of_federation(name) else 3
-    assert hub == {resource: clusters * (amount or 0) for resource, amount in worker.items()}
-
-
-def file_of_federation(name: str) -> bool:
-    """Whether a set-up is one of two federations, of two clusters each."""
-    return SETUPS[name].startswith("federations/")
+    ]
+    assert total == {resource: sum(one[resource] for one in there) for resource in total}
+    for file in workers:
+        assert of_kind("LocalQueue", file) == of_kind("LocalQueue", hub)
 
 
 def test_the_template_of_the_worker_set_up_makes_the_queue_of_the_hub() -> None:
@@ -292,31 +285,8 @@ def test_the_template_of_the_worker_set_up_makes_the_queue_of_the_hub() -> None:
     assert len(there) == 3
 
 
-@pytest.mark.parametrize("file", ["job", "job-large"])
-def test_a_job_goes_to_the_queue_of_the_worker_set_up(file: str) -> None:
-    [job] = manifests.load(manifests.samples() / SETUP / f"{file}.yaml")
-    queues = of_kind("LocalQueue", f"{SETUP}/hub.yaml")
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] in queues
-
-
-@pytest.mark.parametrize(
-    ("file", "setup"),
-    [
-        ("jobset/jobset.yaml", "jobset"),
-        ("tas/job.yaml", "tas"),
-        ("external-frameworks/pipelinerun.yaml", "external"),
-        ("external-frameworks/workflow.yaml", "external"),
-        ("federations/job-eu.yaml", "eu"),
-    ],
-)
-def test_a_job_goes_to_the_queue_of_its_setup(file: str, setup: str) -> None:
-    [job] = manifests.load(manifests.samples() / file)
-    queue = of_kind("LocalQueue", SETUPS[setup])[job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]]
-    assert job["metadata"]["namespace"] == queue["metadata"]["namespace"]
-
-
 def test_the_topology_that_the_job_asks_for_is_a_level_of_the_worker() -> None:
-    [job] = manifests.load(manifests.samples() / "tas/job.yaml")
+    [job] = manifests.load(SAMPLES / "tas/job.yaml")
     [asked] = job["spec"]["template"]["metadata"]["annotations"].values()
     [flavor] = of_kind("ResourceFlavor", "tas/worker.yaml").values()
     levels = of_kind("Topology", "tas/worker.yaml")[flavor["spec"]["topologyName"]]["spec"]["levels"]
@@ -327,7 +297,7 @@ def test_the_topology_that_the_job_asks_for_is_a_level_of_the_worker() -> None:
 
 
 def kueue_config(folder: str) -> dict[str, Any]:
-    [config_map] = manifests.load(manifests.samples() / folder / "kueue-config.yaml")
+    [config_map] = manifests.load(SAMPLES / folder / "kueue-config.yaml")
     config: dict[str, Any] = yaml.safe_load(config_map["data"][kueue.KEY])
     return config
 
@@ -342,7 +312,7 @@ def test_kueue_reconciles_as_many_workloads_at_once_as_it_does_as_shipped(folder
 
 def environment(folder: str) -> dict[str, str]:
     """The environment variables that the patch of the controller's Deployment sets."""
-    [patch] = manifests.load(manifests.samples() / folder / "controller-patch.yaml")
+    [patch] = manifests.load(SAMPLES / folder / "controller-patch.yaml")
     return installation.environment_of([patch])
 
 
@@ -390,7 +360,7 @@ def test_an_access_provider_has_its_plugin_in_kueues_pod(folder: str, tmp_path: 
     config = kueue_config(f"cluster-profile/{folder}")
     assert config["featureGates"] == {"MultiKueueClusterProfile": True}
     [provider] = config["multiKueue"]["clusterProfile"]["accessProviders"]
-    objects = kueue.kustomized(manifests.samples() / "cluster-profile" / folder, tmp_path)
+    objects = kueue.kustomized(SAMPLES / "cluster-profile" / folder, tmp_path)
     assert yaml.safe_load(installation.of(objects, "ConfigMap", kueue.CONFIG)["data"][kueue.KEY]) == config
     pod = installation.of(objects, "Deployment", kueue.MANAGER)["spec"]["template"]["spec"]
     [manager] = pod["containers"]
@@ -431,9 +401,9 @@ def test_no_sample_secret_opens_anything() -> None:
 
 
 def test_the_readme_names_every_file() -> None:
-    readme = (manifests.samples() / "README.md").read_text()
+    readme = (SAMPLES / "README.md").read_text()
     assert [file for file in map(name_in_samples, FILES) if f"`{file}`" not in readme] == []
 
 
 def name_in_samples(file: Path) -> str:
-    return str(file.relative_to(manifests.samples()))
+    return str(file.relative_to(SAMPLES))

@@ -21,8 +21,9 @@ NOT_SENT = "kustomization.yaml"
 JOBS = {"Job", "JobSet", "PipelineRun", "Workflow"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def served() -> Iterator[Driver]:
+    """A hub that stores nothing of the tests."""
     with Hub() as hub, Driver(hub) as admin:
         yield admin
 
@@ -57,13 +58,14 @@ def send(admin: Driver, item: Object) -> Object:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_hub_takes_every_document_of_a_sample(served: Driver, folder: str) -> None:
-    for item in documents(folder):
-        stored = send(served, item)
-        wanted = {
-            key: value for key, value in item.items() if key not in ("metadata", "stringData", "status")
-        }
-        assert contains(stored, wanted), yaml.safe_dump(stored)
+def test_the_hub_takes_every_document_of_a_sample(folder: str) -> None:
+    with Hub() as hub, Driver(hub) as admin:
+        for item in documents(folder):
+            stored = send(admin, item)
+            wanted = {
+                key: value for key, value in item.items() if key not in ("metadata", "stringData", "status")
+            }
+            assert contains(stored, wanted), yaml.safe_dump(stored)
 
 
 def test_the_samples_are_found() -> None:

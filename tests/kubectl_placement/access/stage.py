@@ -14,7 +14,7 @@ from placement_lab.standins.kubelet import POD
 from tests.support import commands
 from tests.support.admin import Admin, login_to
 from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, rule
+from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, RBAC, bound_to, rule
 
 Object = dict[str, Any]
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads"
@@ -162,15 +162,20 @@ class JobStage:
         self.fleet.hubs[worker].write_log("default", pod, container, *lines)
 
 
+def let_jane(hub: Hub, *rules: Object, namespace: str = "") -> None:
+    """Grant the user jane these rules, cluster-wide or in a namespace."""
+    name = f"jane-{rules[0]['resources'][0]}".replace("*", "all")
+    admin = Client(hub)
+    admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": list(rules)})
+    bindings = f"{RBAC}/namespaces/{namespace}/rolebindings" if namespace else CLUSTER_BINDINGS
+    binding = bound_to("ClusterRole", name, kind="User", name="jane")
+    admin.create(bindings, binding | {"metadata": {"name": name}})
+
+
 def as_jane_there(stage: JobStage, resources: str) -> None:
     """Log in to worker a as a user who may get and list these core resources alone."""
     there = stage.fleet.hubs["a"]
-    admin = Client(there)
-    rules = [rule("get list", "", resources)]
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-    subjects = [{"kind": "User", "name": "jane"}]
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": subjects})
+    let_jane(there, rule("get list", "", resources))
     config = json.loads(stage.kubeconfig.read_text())
     config["users"][1]["user"] = {"token": there.add_user("jane", groups=[])}
     stage.kubeconfig.write_text(json.dumps(config))

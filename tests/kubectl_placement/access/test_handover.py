@@ -14,10 +14,9 @@ import pytest
 
 from kubectl_placement.access.handover import kubeconfig_of
 from placement_ac.core.kubeconfig.source import ClusterAccess
-from tests.kubectl_placement.access.stage import JobStage
+from tests.kubectl_placement.access.stage import JobStage, let_jane
 from tests.support.driver import eventually
-from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to
+from tests.support.rights import rule
 
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$@" > "$RECORD/words"
@@ -54,12 +53,27 @@ def test_exec_by_the_callers_context(stage: JobStage, record: Path) -> None:
     assert done.exit_code == 7
     flags = ["--kubeconfig", str(stage.kubeconfig), "--context", "a", "--namespace", "default"]
     assert words(record) == [*flags, "exec", "-i", pod, "-c", "c", "--", "sh", "-c", "exit 1"]
-
-
-def test_options_may_be_on_either_side_of_the_job(stage: JobStage, record: Path) -> None:
-    stage.job()
-    stage.run("exec", "-it", "job", "train", "-c", "c", "--", "ls")
+    stage.write_kubeconfig("a")  # the recorder has read it into the same file
+    assert stage.run("exec", "-it", "job", "train", "-c", "c", "--", "ls").exit_code == 7
     assert words(record)[6:9] == ["exec", "-i", "-t"]
+    for given, text in (
+        ("exec train", "you must specify at least one command"),
+        ("exec -- ls", "Missing argument"),
+        ("port-forward train", "Missing argument"),
+    ):
+        refused = stage.run(*given.split())
+        assert (refused.exit_code, text in refused.stderr) == (2, True), given
+
+
+def test_a_kubectl_that_a_signal_has_ended_and_none_at_all(
+    stage: JobStage, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.job()
+    (record / "bin" / "kubectl").write_text("#!/bin/sh\nkill -KILL $$\n")
+    assert stage.run("exec", "train", "--", "ls").exit_code == 128 + signal.SIGKILL
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = stage.run("exec", "train", "--", "ls")
+    assert (done.exit_code, done.stderr) == (1, "Error: install kubectl: `exec` hands over to it\n")
 
 
 def test_port_forward(stage: JobStage, record: Path) -> None:
@@ -89,16 +103,6 @@ def test_without_a_context_kubectl_gets_a_kubeconfig_that_is_removed(stage: JobS
     assert not Path((record / "path").read_text().strip()).exists()
 
 
-def test_incomplete_words_are_refused(stage: JobStage) -> None:
-    for given, text in (
-        ("exec train", "you must specify at least one command"),
-        ("exec -- ls", "Missing argument"),
-        ("port-forward train", "Missing argument"),
-    ):
-        done = stage.run(*given.split())
-        assert (done.exit_code, text in done.stderr) == (2, True), given
-
-
 def test_access_prints_the_kubectl_line_of_the_callers_context(stage: JobStage) -> None:
     stage.job()
     done = stage.run("access", "job/train")
@@ -126,19 +130,6 @@ def test_access_without_a_context_writes_a_kubeconfig_for_the_caller_alone(
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     given = json.loads(path.read_text())
     assert given["users"][0]["user"] == stage.fleet.hubs["a"].kubeconfig()["users"][0]["user"]
-
-
-def test_without_kubectl(stage: JobStage, monkeypatch: pytest.MonkeyPatch) -> None:
-    stage.job()
-    monkeypatch.setenv("PATH", "/nowhere")
-    done = stage.run("exec", "train", "--", "ls")
-    assert (done.exit_code, done.stderr) == (1, "Error: install kubectl: `exec` hands over to it\n")
-
-
-def test_a_kubectl_that_a_signal_has_ended(stage: JobStage, record: Path) -> None:
-    stage.job()
-    (record / "bin" / "kubectl").write_text("#!/bin/sh\nkill -KILL $$\n")
-    assert stage.run("exec", "train", "--", "ls").exit_code == 128 + signal.SIGKILL
 
 
 def test_a_signal_removes_the_kubeconfig(stage: JobStage, record: Path) -> None:
@@ -172,19 +163,14 @@ def test_the_caller_is_the_same_user_on_the_cluster(stage: JobStage, record: Pat
     assert words(record)[4:6] == ["--as=jane", "--as-group=system:masters"]
 
 
+EVERYTHING = rule("get list", "*", "*")
+
+
 def test_logs_are_read_as_the_other_user_on_the_cluster(stage: JobStage) -> None:
     [pod] = stage.job()
     stage.write(pod, "a line")
     assert "a line" in stage.run("logs", "train", "--as=jane", "--as-group=system:masters").stdout
-    grant_to_jane(stage)
+    let_jane(stage.hub, EVERYTHING)
     done = stage.run("logs", "train", "--as=jane")
     assert (done.exit_code, done.stdout) == (1, "")
     assert 'User "jane" cannot list resource "pods"' in done.stderr
-
-
-def grant_to_jane(stage: JobStage) -> None:
-    """Let jane read all of the hub, and nothing of the workers."""
-    readers = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
-    admin = Client(stage.hub)
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [readers]})
-    admin.create(CLUSTER_BINDINGS, bound_to("ClusterRole", "r", kind="User", name="jane"))

@@ -124,14 +124,6 @@ def test_the_pods_of_a_job_and_their_logs_and_no_others(
     assert all(name in text for name, (_, text) in zip(names, found, strict=True))
 
 
-def test_the_log_that_is_shown_of_a_pytorchjob_is_that_of_its_first_pod(
-    stage: JobStage, torch_pods: list[str]
-) -> None:
-    done = stage.run("logs", "train")
-    assert done.stderr == f"Found 2 pods, using pod/{torch_pods[0]}\n"
-    assert done.stdout == f"this is {torch_pods[0]}\n"
-
-
 def test_a_rayjob_that_may_not_be_read_shows_the_pods_of_its_submitter_and_says_so(
     stage: JobStage, ray_pods: list[str]
 ) -> None:

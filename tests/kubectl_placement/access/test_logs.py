@@ -28,25 +28,14 @@ def test_the_log_of_the_only_pod_of_a_job(stage: JobStage) -> None:
     assert done.stdout == f"{pod} has started on node-1\none\ntwo\n"
 
 
-def test_a_job_is_named_as_with_kubectl(stage: JobStage) -> None:
-    [pod] = stage.job()
-    for words in ("job/train", "jobs.batch train", "workload/job-train", "train"):
-        assert stage.run("logs", *words.split()).stdout == f"{pod} has started on node-1\n", words
-
-
-def test_of_several_pods_the_first_one_is_shown_as_by_kubectl(stage: JobStage) -> None:
+def test_of_several_pods_the_first_one_is_shown_as_by_kubectl_or_all_with_a_prefix(stage: JobStage) -> None:
     pods = stage.job(count=3)
     done = stage.run("logs", "train")
     found = re.fullmatch(r"Found 3 pods, using pod/(\S+)\n", done.stderr)
     assert found
     assert found[1] in pods
     assert done.stdout.startswith(f"{found[1]} has started on ")
-
-
-def test_all_pods_come_one_after_the_other_with_a_prefix(stage: JobStage) -> None:
-    pods = stage.job(count=3)
-    done = stage.run("logs", "train", "--all-pods")
-    assert done.stdout.splitlines() == [
+    assert stage.run("logs", "train", "--all-pods").stdout.splitlines() == [
         f"[pod/{pod}/c] {pod} has started on node-{number}" for number, pod in enumerate(pods, 1)
     ]
 
@@ -77,10 +66,6 @@ def test_a_part_of_a_log(stage: JobStage) -> None:
     [pod] = stage.job()
     stage.write(pod, "one", "two", "three")
     assert {words: stage.run("logs", "train", *words.split()).stdout for words in PARTS} == PARTS
-
-
-def test_timestamps(stage: JobStage) -> None:
-    stage.job()
     line = stage.run("logs", "train", "--timestamps").stdout
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z train-", line)
 
@@ -150,24 +135,15 @@ def test_a_job_of_that_name_that_is_not_the_hubs_is_not_shown(stage: JobStage) -
     assert "rename or delete Job default/train there, or the hub's" in done.stderr
 
 
-def test_in_a_pipe_bytes_are_kept(stage: JobStage) -> None:
+def test_lines_are_kept_as_they_are_and_each_has_one_prefix(stage: JobStage) -> None:
+    """Bytes that steer a terminal, in a pipe; a progress bar; a very long line."""
     [pod] = stage.job()
     stage.write(pod, "\x1b[31mred")
     assert stage.run("logs", "train", "--tail", "1").stdout_bytes == b"\x1b[31mred\n"
-
-
-def test_a_progress_bar_is_one_line(stage: JobStage) -> None:
-    [pod] = stage.job()
-    stage.write(pod, "10%\r20%\r30%")
-    done = stage.run("logs", "train", "--tail", "1", "--prefix")
-    assert done.stdout_bytes == f"[pod/{pod}/c] 10%\r20%\r30%\n".encode()
-
-
-def test_a_very_long_line_has_one_prefix(stage: JobStage) -> None:
-    [pod] = stage.job()
-    stage.write(pod, "x" * 1_000_000)
-    done = stage.run("logs", "train", "--tail", "1", "--prefix")
-    assert done.stdout == f"[pod/{pod}/c] " + "x" * 1_000_000 + "\n"
+    for line in ("10%\r20%\r30%", "x" * 1_000_000):
+        stage.write(pod, line)
+        done = stage.run("logs", "train", "--tail", "1", "--prefix")
+        assert done.stdout_bytes == f"[pod/{pod}/c] {line}\n".encode()
 
 
 def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
@@ -200,22 +176,15 @@ def ended(process: "subprocess.Popen[str]") -> int:
     return process.wait(20)
 
 
-def test_it_follows_a_job_until_it_ends(stage: JobStage) -> None:
-    [pod] = stage.job()
+def test_it_follows_a_job_from_its_queue_to_another_cluster_and_to_its_end(stage: JobStage) -> None:
+    stage.workload()
     with followed(stage, "train") as log:
+        assert log.next() == "job.batch/train waits for a cluster"
+        [pod] = stage.job()
+        assert log.next() == "job.batch/train runs on cluster a now"
         assert log.next() == f"{pod} has started on node-1"
         stage.write(pod, "more")
         assert log.next() == "more"
-        stage.fleet.hubs["a"].end_log("default", pod, "c")
-        stage.place("train", "p-a", finished=True)
-        assert log.rest() == []
-        assert ended(log.process) == 0
-
-
-def test_it_follows_a_job_to_another_cluster_and_says_so(stage: JobStage) -> None:
-    [pod] = stage.job()
-    with followed(stage, "train") as log:
-        assert log.next() == f"{pod} has started on node-1"
         stage.place("train", None)
         stage.remove("train", "a")
         assert log.next() == "job.batch/train has left cluster a"
@@ -226,15 +195,7 @@ def test_it_follows_a_job_to_another_cluster_and_says_so(stage: JobStage) -> Non
         stage.place("train", "p-b", finished=True)
         stage.fleet.hubs["b"].end_log("default", moved, "c")
         assert log.rest() == []
-
-
-def test_it_waits_for_a_job_that_is_on_no_cluster(stage: JobStage) -> None:
-    stage.workload()
-    with followed(stage, "train") as log:
-        assert log.next() == "job.batch/train waits for a cluster"
-        [pod] = stage.job()
-        assert log.next() == "job.batch/train runs on cluster a now"
-        assert log.next() == f"{pod} has started on node-1"
+        assert ended(log.process) == 0
 
 
 def test_a_lost_connection_loses_and_repeats_no_line(stage: JobStage) -> None:
@@ -253,7 +214,7 @@ def test_a_lost_connection_loses_and_repeats_no_line(stage: JobStage) -> None:
         assert [line for line in found if not line.endswith("does not answer; trying again")] == ["meanwhile"]
 
 
-def test_all_pods_are_followed_also_those_that_come_later(stage: JobStage) -> None:
+def test_all_pods_are_followed_also_those_that_come_later_until_the_job_is_deleted(stage: JobStage) -> None:
     pods = stage.job(count=2)
     with followed(stage, "train", "--all-pods") as log:
         first = sorted(log.next() for _ in pods)
@@ -263,16 +224,9 @@ def test_all_pods_are_followed_also_those_that_come_later(stage: JobStage) -> No
         eventually(lambda: len(stage.pods("train")), 3)
         [new] = set(stage.pods("train")) - set(pods)
         assert log.next() == f"[pod/{new}/c] {new} has started on node-3"
-
-
-def test_a_job_that_is_deleted_ends_it(stage: JobStage) -> None:
-    stage.job()
-    with followed(stage, "train") as log:
-        log.next()
         stage.remove("train", "a")
-        stage.admin.request(
-            "DELETE", "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train", None
-        )
+        workload = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/job-train"
+        stage.admin.request("DELETE", workload, None)
         assert log.rest() == []
         assert ended(log.process) == 0
 

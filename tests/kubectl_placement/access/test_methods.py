@@ -1,6 +1,5 @@
 """The access methods to a job's cluster: which is taken, why another is not, and what is never shown."""
 
-import base64
 import json
 import re
 import stat
@@ -9,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 
-from tests.kubectl_placement.access.stage import JobStage
+from tests.kubectl_placement.access.stage import JobStage, let_jane
 from tests.kubectl_placement.access.user_server import UserServer
 from tests.support.hub_client import Client
-from tests.support.rights import CLUSTER_BINDINGS, CLUSTER_ROLES, bound_to, rule
+from tests.support.rights import rule
 
 CLUSTERS = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 MULTIKUEUE = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
@@ -71,29 +69,14 @@ def test_the_context_with_the_address_and_the_ca_of_the_cluster(stage: JobStage)
     assert "placement-ac" not in agents
 
 
-def other_ca() -> str:
-    return base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
-
-
-OTHER_CONTEXTS = (
-    (
-        {"certificate-authority-data": other_ca()},
-        "context a has that address, but its CA is another one",
-    ),
-    ({"server": "https://127.0.0.1:1"}, "none of 2 contexts leads there"),
-    ({"certificate-authority-data": ""}, "context a has that address, but it names no CA"),
-    (
-        {"certificate-authority-data": "", "insecure-skip-tls-verify": True},
-        "context a has that address, but it does not verify the server",
-    ),
-)
-"""Changes of the context of a cluster, and why it is not taken then."""
-
-
 def test_another_context_is_not_taken(stage: JobStage) -> None:
+    """Why, is said in test_pod_rules.py."""
     stage.job()
     url = stage.fleet.hubs["a"].secure_url
-    for changes, problem in OTHER_CONTEXTS:
+    for changes, problem in (
+        ({"server": "https://127.0.0.1:1"}, "none of 2 contexts leads there"),
+        ({"certificate-authority-data": ""}, "context a has that address, but it names no CA"),
+    ):
         stage.write_kubeconfig("a", **changes)
         lines = refused(stage)
         assert lines[0] == (
@@ -126,13 +109,6 @@ def test_a_cluster_profile_names_the_server_too(stage: JobStage) -> None:
     assert pods_by(stage) == stage.pods("train")
 
 
-def test_a_server_without_a_ca_on_the_hub_is_not_taken_by_its_address(stage: JobStage) -> None:
-    stage.job()
-    url = stage.fleet.hubs["a"].secure_url
-    Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": [{"url": url}]}})
-    assert "context a has that address, but the hub does not name the CA of that server" in refused(stage)[1]
-
-
 def test_a_multikueuecluster_without_a_label_is_not_taken_for_the_managed_cluster_of_its_name(
     stage: JobStage,
 ) -> None:
@@ -148,38 +124,14 @@ def test_a_multikueuecluster_without_a_label_is_not_taken_for_the_managed_cluste
     assert "its API server is unknown" in refused(stage)[1]
 
 
-def test_a_ca_may_have_comments_of_any_charset(stage: JobStage) -> None:
-    stage.job()
-    ca = stage.kubeconfig.parent / "ca.pem"
-    ca.write_bytes("# Zürich\n".encode() + stage.fleet.hubs["a"].ca_certificate)
-    stage.write_kubeconfig()
-    user = stage.fleet.hubs["a"].token
-    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
-    command = script(stage, f"echo '{json.dumps(credential | {'status': {'token': user}})}'")
-    entry = {"cluster": "a", "command": [command], "certificateAuthority": str(ca)}
-    access_file(stage, {"clusters": [entry]})
-    assert pods_by(stage) == stage.pods("train")
-
-
 # -- as an owner with few rights on the hub
 
 
 @pytest.fixture
 def owner(stage: JobStage) -> str:
     """A user of the hub who may list Workloads of one namespace, and has the workers' contexts."""
-    token = stage.hub.add_user("jane", groups=[])
-    admin = Client(stage.hub)
-    admin.create(
-        CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [rule("list", "kueue.x-k8s.io", "workloads")]}
-    )
-    subject = {"kind": "User", "name": "jane"}
-    binding = {
-        "metadata": {"name": "b"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
-        "subjects": [subject],
-    }
-    admin.create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings", binding)
-    return token
+    let_jane(stage.hub, rule("list", "kueue.x-k8s.io", "workloads"), namespace="default")
+    return stage.hub.add_user("jane", groups=[])
 
 
 def as_owner(stage: JobStage, token: str) -> None:
@@ -214,31 +166,12 @@ def proxy_words(stage: JobStage, proxy: UserServer) -> list[str]:
     return ["--cluster-proxy", proxy.secure_url, "--cluster-proxy-ca", str(ca)]
 
 
-def jane_there(stage: JobStage, *verbs: str) -> None:
-    """Let jane read Pods on worker a."""
-    admin = Client(stage.fleet.hubs["a"])
-    rules = [rule(" ".join(verbs), "", "pods pods/log")]
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
-    subject = {"kind": "User", "name": "jane"}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]})
-
-
-def let_jane_read_clusters(stage: JobStage) -> None:
-    """Let jane read the MultiKueueClusters of the hub."""
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "m"}
-    admin = Client(stage.hub)
-    admin.create(
-        CLUSTER_ROLES,
-        {"metadata": {"name": "m"}, "rules": [rule("get", "kueue.x-k8s.io", "multikueueclusters")]},
-    )
-    subject = {"kind": "User", "name": "jane"}
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "m"}, "roleRef": role, "subjects": [subject]})
+READ_CLUSTERS = rule("get", "kueue.x-k8s.io", "multikueueclusters")
 
 
 def test_the_missing_right_to_the_service_of_the_proxy_is_named(stage: JobStage, owner: str) -> None:
     stage.job()
-    let_jane_read_clusters(stage)
+    let_jane(stage.hub, READ_CLUSTERS)
     stage.write_kubeconfig()
     as_owner(stage, owner)
     check = "`kubectl auth can-i get services/cluster-proxy-addon-user -n"
@@ -251,8 +184,8 @@ def test_the_missing_right_to_the_service_of_the_proxy_is_named(stage: JobStage,
 
 def test_the_cluster_proxy_with_the_callers_token(stage: JobStage, owner: str, proxy: UserServer) -> None:
     [pod] = stage.job()
-    let_jane_read_clusters(stage)
-    jane_there(stage, "get", "list")
+    let_jane(stage.hub, READ_CLUSTERS)
+    let_jane(stage.fleet.hubs["a"], rule("get list", "", "pods pods/log"))
     stage.write_kubeconfig()
     as_owner(stage, owner)
     assert pods_by(stage, *proxy_words(stage, proxy)) == [pod]
@@ -309,35 +242,24 @@ def test_a_proxy_without_tls_gets_no_token(stage: JobStage) -> None:
 # -- the access file
 
 
-def test_a_kubeconfig_of_the_file(stage: JobStage) -> None:
+def test_a_file_and_commands_that_print_a_kubeconfig_or_credentials(stage: JobStage) -> None:
     stage.job()
     stage.write_kubeconfig()
-    worker_kubeconfig(stage, "theirs-a")
-    pattern = str(stage.kubeconfig.parent / "theirs-{cluster}")
-    access_file(stage, {"clusters": [{"cluster": "?", "kubeconfig": pattern}]})
-    assert pods_by(stage) == stage.pods("train")
-
-
-def test_a_command_that_prints_a_kubeconfig(stage: JobStage) -> None:
-    stage.job()
-    stage.write_kubeconfig()
-    command = [script(stage, 'cat "$1"'), str(worker_kubeconfig(stage))]
-    access_file(stage, {"clusters": [{"cluster": "a", "command": command}]})
-    assert pods_by(stage) == stage.pods("train")
-
-
-def test_a_command_that_prints_credentials(stage: JobStage) -> None:
-    stage.job()
-    stage.write_kubeconfig()
-    credential = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "kind": "ExecCredential",
-        "status": {"token": stage.fleet.hubs["a"].token},
-    }
-    file = stage.kubeconfig.parent / "credential"
-    file.write_text(json.dumps(credential))
-    access_file(stage, {"clusters": [{"cluster": "a", "command": [script(stage, 'cat "$1"'), str(file)]}]})
-    assert pods_by(stage) == stage.pods("train")
+    folder, there = stage.kubeconfig.parent, stage.fleet.hubs["a"]
+    kubeconfig = worker_kubeconfig(stage, "theirs-a")
+    (folder / "ca.pem").write_bytes("# Zürich\n".encode() + there.ca_certificate)
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    (folder / "credential").write_text(json.dumps(credential | {"status": {"token": there.token}}))
+    prints = [script(stage, 'cat "$1"'), str(folder / "credential")]
+    for entry in (
+        {"cluster": "?", "kubeconfig": str(folder / "theirs-{cluster}")},
+        {"cluster": "a", "command": [prints[0], str(kubeconfig)]},
+        {"cluster": "a", "command": prints},
+        {"cluster": "a", "command": prints, "certificateAuthority": str(folder / "ca.pem")},
+    ):
+        access_file(stage, {"clusters": [entry]})
+        assert pods_by(stage) == stage.pods("train"), entry
+    access_file(stage, {"clusters": [{"cluster": "a", "command": prints}]})
     Client(stage.hub).patch(f"{CLUSTERS}/a", {"spec": {"managedClusterClientConfigs": None}})
     assert refused(stage)[3].startswith("3. access file: set server, and certificateAuthority")
 
@@ -345,10 +267,7 @@ def test_a_command_that_prints_credentials(stage: JobStage) -> None:
 def test_what_a_command_or_a_file_gives_is_used_as_the_other_user(stage: JobStage) -> None:
     stage.job()
     stage.write_kubeconfig()
-    read_all = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
-    Client(stage.hub).create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": [read_all]})
-    bound = bound_to("ClusterRole", "r", kind="User", name="jane")
-    Client(stage.hub).create(CLUSTER_BINDINGS, bound)
+    let_jane(stage.hub, rule("get list", "*", "*"))
     credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
     status = {"status": {"token": stage.fleet.hubs["a"].token}}
     prints = f"echo '{json.dumps(credential | status)}'"
@@ -399,25 +318,15 @@ def test_a_file_that_cannot_be_read_is_an_error(stage: JobStage) -> None:
 # -- the credentials of Kueue
 
 
-def test_as_hub(stage: JobStage) -> None:
-    stage.job()
-    stage.write_kubeconfig()
-    assert pods_by(stage, "--as-hub") == stage.pods("train")
-
-
 def test_as_hub_needs_the_right_to_the_secret(stage: JobStage) -> None:
     stage.job()
     stage.write_kubeconfig()
     token = stage.hub.add_user("jane", groups=[])
-    rules = [
+    let_jane(
+        stage.hub,
         rule("get list", "kueue.x-k8s.io", "workloads multikueueclusters"),
         rule("get", "cluster.open-cluster-management.io", "managedclusters"),
-    ]
-    admin = Client(stage.hub)
-    admin.create(CLUSTER_ROLES, {"metadata": {"name": "r"}, "rules": rules})
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
-    subject = {"kind": "User", "name": "jane"}
-    admin.create(CLUSTER_BINDINGS, {"metadata": {"name": "b"}, "roleRef": role, "subjects": [subject]})
+    )
     as_owner(stage, token)
     lines = refused(stage, "--as-hub")
     assert lines[4].startswith(
@@ -437,15 +346,11 @@ def test_without_the_option_no_secret_is_read(stage: JobStage) -> None:
 # -- what is wrong with a method
 
 
-def test_a_cluster_that_does_not_answer(stage: JobStage) -> None:
-    stage.job()
-    stage.fleet.kill("a")
-    assert refused(stage)[1].startswith("1. context a: check that the cluster can be reached: ")
-
-
-def test_credentials_that_are_not_accepted(stage: JobStage) -> None:
+def test_a_cluster_that_refuses_the_credentials_or_does_not_answer(stage: JobStage) -> None:
     stage.job()
     config = json.loads(stage.kubeconfig.read_text())
     config["users"][1]["user"] = {"token": "hunter2"}
     stage.kubeconfig.write_text(json.dumps(config))
     assert refused(stage)[1] == "1. context a: log in again: the cluster does not accept its credentials"
+    stage.fleet.kill("a")
+    assert refused(stage)[1].startswith("1. context a: check that the cluster can be reached: ")

@@ -250,10 +250,24 @@ PEMS = [trustme.CA().cert_pem.bytes().decode() for _ in range(2)]
         pytest.param("https://api.example/x", PEMS[0], PEMS[0], "address", id="another path"),
         pytest.param("no url", PEMS[0], PEMS[0], "address", id="no URL"),
         pytest.param("https://api.example", PEMS[0], PEMS[1], "its CA is another one", id="another CA"),
+        pytest.param("https://api.example", "", PEMS[0], "it names no CA, and the hub does", id="no CA"),
+        pytest.param(
+            "https://api.example",
+            PEMS[0],
+            "",
+            "the hub does not name the CA of that server",
+            id="no CA on the hub",
+        ),
     ],
 )
 def test_a_context_leads_to_a_server_by_address_and_ca(url: str, pem: str, known: str, expected: str) -> None:
     assert mismatch(ClusterAccess(url, authority=pem), ApiServer("https://api.example", known)) == expected
+
+
+def test_a_context_that_does_not_verify_the_server_leads_nowhere() -> None:
+    access = ClusterAccess("https://api.example", insecure=True)
+    why = "it does not verify the server (insecure-skip-tls-verify)"
+    assert mismatch(access, ApiServer("https://api.example", PEMS[0])) == why
 
 
 def test_the_base64_of_a_ca_may_be_broken() -> None:

@@ -20,16 +20,13 @@ NO_EVENTS = (
 )
 
 
-def test_without_the_right_to_the_job_its_log_is_shown_and_the_right_is_named(stage: JobStage) -> None:
+def test_without_the_right_to_the_job_its_log_and_story_are_shown_and_the_right_is_named(
+    stage: JobStage,
+) -> None:
     [pod] = stage.job()
     as_jane_there(stage, "pods pods/log")
     done = stage.run("logs", "train")
     assert (done.exit_code, done.stdout, done.stderr) == (0, f"{pod} has started on node-1\n", f"{NO_JOB}\n")
-
-
-def test_the_story_of_a_job_has_the_missing_rights_as_notes(stage: JobStage) -> None:
-    [pod] = stage.job()
-    as_jane_there(stage, "pods pods/log")
     story = json.loads(stage.run("job", "train", "-o", "json").stdout)
     assert [row["name"] for row in story["pods"]["pods"]] == [pod]
     assert story["notes"][-2:] == [NO_JOB, NO_EVENTS]

@@ -45,7 +45,6 @@ def hanging_command(stage: JobStage, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "number"),
     [
-        pytest.param("job train", signal.SIGHUP, id="job removes the kubeconfig at SIGHUP"),
         pytest.param("job train --watch", signal.SIGTERM, id="job --watch removes it at SIGTERM"),
         pytest.param("logs train -f", signal.SIGHUP, id="logs -f removes it at SIGHUP"),
     ],

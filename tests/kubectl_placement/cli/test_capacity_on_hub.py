@@ -69,8 +69,10 @@ def without_age(table: str) -> str:
     return "".join(f"{line[:at].rstrip()}\n" for line in lines)
 
 
-def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(stage: Stage, run: Run) -> None:
-    """As a table, as CSV, and in each view."""
+def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(
+    stage: Stage, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a table, as CSV, and in each view; of each team; and those that are old, or unknown, are named."""
     for words in ((), ("--workers",)):
         done = run("capacity", *words)
         assert (done.exit_code, done.stderr) == (0, "")
@@ -100,17 +102,23 @@ def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(stage: St
         ("b", GPU, "8"),
         ("b", "memory", str(2**41)),
     ]
-
-
-def test_teams_are_those_of_the_context_of_a_namespace_or_all(stage: Stage, run: Run) -> None:
-    stage.admin.namespace("other")
-    has_quota(stage.admin, "theirs", namespace="other", requests={"cpu": "2"})
+    there = stage.admin
+    there.namespace("other")
+    has_quota(there, "theirs", namespace="other", requests={"cpu": "2"})
     assert teams(run) == teams(run, "-n", "default") == {"default"}
     assert teams(run, "-n", "other") == {"other"}
     assert teams(run, "-A") == {"default", "other"}
-    stage.admin.namespace("empty")
+    there.namespace("empty")
     done = run("capacity", "--by", "team", "-n", "empty")
     assert (done.exit_code, done.stderr) == (0, "No Workloads with quota in namespace empty\n")
+
+    monkeypatch.setattr(views, "OLD", timedelta(seconds=-1))
+    done = run("capacity")
+    assert done.stderr.startswith("ask the workers with --workers: the answers of a, b are old (")
+    stage.fleet.hubs["b"].stop()
+    done = run("capacity", "--workers", "--by", "placement", "--gpus")
+    assert done.stderr.startswith("not known: b: ")
+    assert "p          f       nvidia.com/gpu        4     3        3" in done.stdout
 
 
 def teams(run: Run, *words: str) -> set[str]:
@@ -147,18 +155,6 @@ def test_a_user_with_few_rights_sees_totals_and_their_own_namespace(stage: Stage
     assert done.stderr == "not known: a, b: you have no right to get Secrets in namespace kueue-system\n"
 
 
-def test_old_answers_are_old_and_the_clusters_that_are_not_known_are_named(
-    stage: Stage, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "OLD", timedelta(seconds=-1))
-    done = run("capacity")
-    assert done.stderr.startswith("ask the workers with --workers: the answers of a, b are old (")
-    stage.fleet.hubs["b"].stop()
-    done = run("capacity", "--workers", "--by", "placement", "--gpus")
-    assert done.stderr.startswith("not known: b: ")
-    assert "p          f       nvidia.com/gpu        4     3        3" in done.stdout
-
-
 def test_without_published_answers_it_says_what_to_do(admin: Driver, controllers: Controllers) -> None:
     done = on_hub(controllers.kubeconfig)("capacity")
     assert done.exit_code == 1
@@ -170,7 +166,9 @@ def test_without_published_answers_it_says_what_to_do(admin: Driver, controllers
     assert "this one cannot read it: it: " in done.stderr
 
 
-def test_the_page_has_the_gpus_as_bars_and_the_last_day_by_prometheus(stage: Stage) -> None:
+def test_the_page_has_the_gpus_as_bars_and_the_last_day_by_prometheus(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: dict[str, Any] = {}
 
     def answer(query: dict[str, Any]) -> tuple[int, str]:
@@ -193,9 +191,6 @@ def test_the_page_has_the_gpus_as_bars_and_the_last_day_by_prometheus(stage: Sta
         ("a", 4, 3, 3, 1),
         ("b", 8, 0, 0, 8),
     ]
-
-
-def test_whatever_prometheus_answers_the_page_goes_on(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ui_feed, "CAPACITY_SECONDS", 0.2)
     with last_day(stage, lambda _: (200, "[" * 100_000)) as bars:  # Python gives up with a RecursionError
         assert ([bar["name"] for bar in bars["clusters"]], bars["day"]) == (["a", "b"], None)

@@ -15,11 +15,9 @@ from kubectl_placement.hub.kubeconfigs import server_and_user
 from kubectl_placement.hub.redact import shared_objects
 from placement_ac.core.api import decode
 from placement_ac.core.api.constants import (
-    ANNOTATION_ADOPT,
     CLUSTER_PROFILE,
     CONFIG_MAP,
     DEPLOYMENT,
-    MULTIKUEUE_CONFIG,
     WORKLOAD,
 )
 from placement_ac.core.api.job_spec import job_spec
@@ -31,7 +29,6 @@ from tests.support.commands import run
 from tests.support.driver import Controllers, Driver, eventually
 from tests.support.healthy import NS, OURS
 
-CONFIG = MULTIKUEUE_CONFIG.kind
 TOKEN = "t0p-secret.of-a.worker"
 
 
@@ -107,14 +104,6 @@ def test_the_controllers_lease_is_in_the_dump_and_no_other(admin: Driver, login:
     assert [item["metadata"]["name"] for item in found["items"]] == ["placement-ac"]
 
 
-def test_kinds_that_the_dump_lacks_are_unknown(dumped: str, tmp_path: Path) -> None:
-    lists = [one for one in lists_in(dumped) if one["kind"] != f"{CONFIG}List"]
-    path = tmp_path / "less.yaml"
-    path.write_text(yaml.dump_all(lists, Dumper=yaml.CSafeDumper))
-    done = run("explain", "cluster", "a", "-o", "json", f"--from-dump={path}")
-    assert "Kueue's list is unknown: the dump holds no multikueueconfigs.kueue.x-k8s.io" in done.output
-
-
 # -- values that may be secret
 
 
@@ -139,14 +128,6 @@ def raw_secret(name: str = "multikueue-a", **data: str) -> Raw:
 
 def encoded(token: str) -> str:
     return base64.b64encode(builders.kubeconfig(token)).decode()
-
-
-@pytest.mark.parametrize(
-    "key", [LAST_APPLIED, "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "note"]
-)
-def test_a_secret_has_only_our_annotations(key: str) -> None:
-    made = annotated(raw_secret(), **{key: "hunter2", ANNOTATION_ADOPT: "true"})
-    assert shared(made)[0]["metadata"]["annotations"] == {ANNOTATION_ADOPT: "true"}
 
 
 def test_the_values_of_a_secret_are_replaced() -> None:
@@ -223,13 +204,6 @@ KEPT_OF_PODS = {
         "volumes": [{"name": "v"}],
     },
 }
-
-
-def test_of_the_pods_of_a_workload_only_the_fields_that_are_read_are_kept() -> None:
-    made = an(WORKLOAD, "w", "team", spec={"podSets": [{"count": 1, "template": SECRETS_OF_PODS}]})
-    [found] = shared(annotated(made, **{LAST_APPLIED: "hunter2"}))
-    assert found["spec"]["podSets"] == [{"count": 1, "template": KEPT_OF_PODS}]
-    assert "hunter2" not in str(found)
 
 
 def test_a_workload_keeps_all_that_decides_to_which_cluster_it_goes() -> None:

@@ -36,14 +36,6 @@ WITH_VARIABLE: Final = (
 BOTH: Final = "credentialsProviders: [{name: a, execConfig: {command: /plugins/a}}]"
 PROFILES: Final = (
     Break(
-        "the gate of ClusterProfiles is off",
-        configured("MultiKueueClusterProfile: true", "MultiKueueClusterProfile: false"),
-        "cluster-profile-gate",
-        FAIL,
-        "the gate MultiKueueClusterProfile is off: Kueue cannot use ClusterProfile cluster1",
-        edited("featureGates: MultiKueueClusterProfile: true"),
-    ),
-    Break(
         "the gate of ClusterProfiles is not set",
         configured("featureGates:\n  MultiKueueClusterProfile: true\n", ""),
         "cluster-profile-gate",
@@ -68,15 +60,6 @@ PROFILES: Final = (
         FAIL,
         f"ClusterProfile {NS}/another is used, but does not exist",
         "kubectl get clusterprofiles -A",
-    ),
-    Break(
-        "Kueue has another access provider",
-        configured("- name: open-cluster-management", "- name: another"),
-        "access-providers",
-        FAIL,
-        f"ClusterProfile {NS}/cluster1 has access providers open-cluster-management, Kueue has another: "
-        "none of them match",
-        edited(f"multiKueue.clusterProfile.accessProviders: add {json.dumps(PROVIDER)}"),
     ),
     Break(
         "another access provider has a variable, which may be secret",

@@ -5,6 +5,7 @@ import copy
 import json
 from typing import Any, Final
 
+from placement_ac.core.api.constants import ANNOTATION_PLACEMENT_NAMESPACE
 from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
     FAIL,
@@ -21,6 +22,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     edited,
     put,
     recreated,
+    setting,
     unlisted,
     with_condition,
     without,
@@ -151,6 +153,22 @@ def parameters(check: str, group: str, kind: str) -> str:
     return f"""kubectl patch admissioncheck {check} --type=merge -p '{{"spec":{{"parameters":{output}}}}}'"""
 
 
+def namesake(objects: Objects) -> None:
+    """Another namespace that the controller watches has a Placement of the name."""
+    setting("PLACEMENT_NAMESPACE", f"{NS},team")(objects)
+    other = copy.deepcopy(objects[PLACEMENT])
+    other["metadata"]["namespace"] = "team"
+    objects["Placement", "team", other["metadata"]["name"]] = other
+
+
+def check_of_the_namesake(objects: Objects) -> None:
+    """Our check names the namespace of its Placement, and another check that of the namesake."""
+    other = copy.deepcopy(objects[CHECK])
+    other["metadata"] |= {"name": "placement-other", "annotations": {ANNOTATION_PLACEMENT_NAMESPACE: "team"}}
+    objects["AdmissionCheck", "", "placement-other"] = other
+    put(CHECK, "metadata", "annotations", {ANNOTATION_PLACEMENT_NAMESPACE: NS})(objects)
+
+
 CHECKS: Final = (
     Break(
         "no cluster set is bound",
@@ -270,6 +288,15 @@ CHECKS: Final = (
         "AdmissionCheck placement-demo1 names Placement placement-demo-1: "
         f"there is no {NS}/placement-demo-1; did you mean placement-demo1?",
         "kubectl edit admissioncheck placement-demo1  # parameters.name: placement-demo1",
+    ),
+    Break(
+        "a check names the namespace of another Placement of the name",
+        both(namesake, check_of_the_namesake),
+        "check-parameters",
+        FAIL,
+        f"AdmissionCheck placement-other: correct the annotation {ANNOTATION_PLACEMENT_NAMESPACE}: all checks"
+        f" of one Placement's name share its MultiKueueConfig, and {NS}/placement-demo1 is in use",
+        f"kubectl annotate admissioncheck placement-other {ANNOTATION_PLACEMENT_NAMESPACE}={NS} --overwrite",
     ),
     Break(
         "our check is being deleted, and a ClusterQueue lists it",
@@ -461,6 +488,15 @@ WORKERS: Final = (
         NO_CREDENTIALS,
         recreated("multikueue-cluster3", "cluster3"),
         runs=True,
+    ),
+    Break(
+        "another namespace has a Placement of the name",
+        namesake,
+        "credentials",
+        WARN,
+        f"Placement placement-demo1: rename Placement team/placement-demo1, or annotate the check with "
+        f"{ANNOTATION_PLACEMENT_NAMESPACE}: it is ignored, because {NS}/placement-demo1 is in use",
+        "",
     ),
     Break(
         "credentials end soon",

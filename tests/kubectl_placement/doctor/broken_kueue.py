@@ -45,7 +45,6 @@ ARGS: Final = (*POD, "containers", 0, "args")
 OURS: Final = "open-cluster-management.io/placement"
 AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 STEPS: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
-STEPS_CONFIG: Final = "incrementalDispatcherConfig"
 CONFIGURED: Final = (
     "multikueue-gate",
     "dispatcher-name",
@@ -210,18 +209,6 @@ KUEUES: Final = (
         "migrate Kueue's objects to v1beta2 before Kueue is upgraded to 0.20, which does not serve v1beta1:"
         f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
         migrated("bash migrate-to-v1beta2.sh"),
-    ),
-    Break(
-        "objects of Kueue may be stored in a version that is not served",
-        both(
-            put(crd(LOCAL_QUEUES), "status", "storedVersions", ["v1beta1", "v1beta2"]),
-            put(crd(LOCAL_QUEUES), "spec", "versions", 0, "served", False),
-        ),
-        "stored-versions",
-        WARN,
-        "migrate Kueue's objects to v1beta2 before Kueue is upgraded to a release without v1beta1:"
-        f" objects of {LOCAL_QUEUES} may be stored in v1beta1",
-        migrated("bash migrate-to-v1beta2.sh --kubectl-get-api-version=v1beta2"),
     ),
     Break(
         "Kueue stores a version of before",
@@ -443,19 +430,6 @@ KUEUES: Final = (
         "both the controller (--dispatcher) and Kueue nominate, Kueue with "
         "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
         edited(f"multiKueue: dispatcherName: {OURS}"),
-    ),
-    Break(
-        "both nominate, and Kueue's own dispatcher has a configuration",
-        both(
-            setting("DISPATCHER", "true"),
-            configured(
-                "  gcInterval: 1m\n", f"  dispatcherName: {STEPS}\n  {STEPS_CONFIG}: {{stepSize: 1}}\n"
-            ),
-        ),
-        "dispatcher-name",
-        WARN,
-        f"both the controller (--dispatcher) and Kueue nominate, Kueue with {STEPS}",
-        edited(f"multiKueue: dispatcherName: {OURS}, and no {STEPS_CONFIG}"),
     ),
     Break(
         "somebody else nominates",

@@ -39,12 +39,7 @@ def test_an_unknown_name_gets_a_suggestion(admin: Driver, run: Run) -> None:
     for words, expected in SUGGESTED.items():
         done = run(*words.split())
         assert (done.exit_code, expected in done.stderr) == (1, True), done.stderr
-
-
-def test_a_check_whose_placement_is_called_otherwise(admin: Driver, run: Run) -> None:
-    admin.check("p", "placement-x")
-    admin.placement("placement-y")
     says = json.loads(run("status", "-o", "json").stdout)["checks"][0]["placementSays"]
     assert says == "it does not exist in namespace kueue-system; did you mean placement-y?"
-    explained = run("explain", "check", "p").stdout
+    explained = run("explain", "check", "placement-demo1").stdout
     assert "there is no Placement kueue-system/placement-x; did you mean placement-y?" in explained

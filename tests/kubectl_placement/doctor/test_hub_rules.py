@@ -253,12 +253,6 @@ def test_secrets_alone_are_in_no_role_of_ours() -> None:
         pytest.param(short_lived_jobs(1, 900), Level.OK, "", id="the hub has time to see the end"),
         pytest.param(short_lived_jobs(1, finished=True), Level.OK, "", id="the hub has seen it"),
         pytest.param(both(short_lived_jobs(1), gate(f"{TTL_GATE}: true")), Level.OK, "", id="gate on"),
-        pytest.param(
-            both(short_lived_jobs(1), gate("AllAlpha: true"), of_release("0.19.2")),
-            Level.WARN,
-            "kubectl patch job ",
-            id="all gates on, and the release does not have it",
-        ),
         *(
             pytest.param(
                 both(short_lived_jobs(1), of_release(release)),
@@ -470,13 +464,11 @@ def test_credentials_for_the_hub_make_it_its_own_worker(server: str, level: Leve
     ("users", "clusters", "level"),
     [
         pytest.param([TOKEN, TOKEN], [{}, {}], Level.WARN, id="the same"),
-        pytest.param([TOKEN, TOKEN], [{"tls-server-name": "a"}] * 2, Level.WARN, id="the same server name"),
         pytest.param(
             [TOKEN, TOKEN], [{"tls-server-name": "a"}, {"tls-server-name": "b"}], Level.OK, id="server name"
         ),
         pytest.param([TOKEN, TOKEN], [{"tls-server-name": "a"}, {}], Level.OK, id="one has a server name"),
         pytest.param([TOKEN, {"token": "u"}], [{}, {}], Level.WARN, id="another token"),
-        pytest.param([TOKEN | {"as": "a"}, TOKEN | {"as": "b"}], [{}, {}], Level.WARN, id="impersonation"),
         pytest.param([TOKEN, TOKEN], [{}, {"server": "https://worker.example:6443/b"}], Level.OK, id="path"),
         pytest.param([TOKEN, TOKEN], [{}, {"proxy-url": "http://proxy.example"}], Level.OK, id="proxy"),
         pytest.param(

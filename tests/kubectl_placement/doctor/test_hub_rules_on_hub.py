@@ -200,16 +200,6 @@ def test_the_findings_in_a_dump_are_those_of_its_hub(bench: Bench, tmp_path: Pat
     assert messages["kueue-release"] == "Kueue 0.20.6"
 
 
-def test_the_first_line_of_status_in_a_dump_is_that_of_its_hub(bench: Bench, tmp_path: Path) -> None:
-    path = dump_of(bench, tmp_path)
-    live, of_dump = (
-        commands.run("status", "-o", "json", *source).stdout
-        for source in (("--kubeconfig", str(bench.kubeconfig)), ("--from-dump", path))
-    )
-    found = json.loads(of_dump)["controller"]
-    assert (found, found["running"]) == (json.loads(live)["controller"], True)
-
-
 def test_without_the_right_to_all_deployments_a_dump_has_those_of_both_namespaces(
     bench: Bench, tmp_path: Path
 ) -> None:
@@ -284,18 +274,6 @@ def paste(bench: Bench, fix: str, folder: Path) -> None:
         ["bash", "-c", fix], env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
     assert pasted.returncode == 0, pasted.stderr
-
-
-def test_a_hub_whose_objects_may_be_stored_in_a_version_of_before(bench: Bench, tmp_path: Path) -> None:
-    """Kueue's script, which writes them again, is not here; the rest of the fix is."""
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloads.kueue.x-k8s.io/status"
-    bench.admin.ask("PATCH", path, {"status": {"storedVersions": ["v1beta1", "v1beta2"]}}, "merge")
-    [(level, message, fix)] = bench.line("stored-versions")
-    assert (level, "objects of workloads.kueue.x-k8s.io may be" in message) == ("WARN", True)
-    paste(bench, fix.splitlines()[-1], tmp_path)
-    assert bench.line("stored-versions") == [("OK", "Kueue's objects are stored in v1beta2", "")]
-    lists = [one for one in bench.hub.journal if one.path.endswith("/customresourcedefinitions")]
-    assert {"metadata.name=" in str(one.query) for one in lists} == {True}, "all CRDs may be many megabytes"
 
 
 @pytest.mark.long

@@ -273,17 +273,6 @@ def test_an_account_that_may_not_open_preemption_gates_is_warned_of() -> None:
     )
 
 
-def test_a_worker_whose_kueue_speaks_another_version() -> None:
-    served = frozenset(
-        (ServedKind("kueue.x-k8s.io", "v1beta1", "workloads"), ServedKind("batch", "v1", "jobs"))
-    )
-    [(check, level, message)] = findings_of(replace(HEALTHY, findings=replace(FOUND, served=served)))
-    assert (check, level) == ("worker-kueue", Level.FAIL)
-    assert message.startswith(
-        "c1: update Kueue on the worker or on this hub: the worker serves Workloads in v1beta1"
-    )
-
-
 @pytest.mark.parametrize(
     ("user", "subject"),
     [

@@ -1,14 +1,10 @@
 """`doctor` names the clusters whose workers are not set up for jobs, and the command that fixes each."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
 from tests.support import commands
-from tests.support.bare_workers import BareStage, bare_stage
+from tests.support.bare_workers import bare_stage
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import label, soon
 
@@ -30,75 +26,65 @@ spec:
 NO_LABEL = "in queues.yaml of ConfigMap kueue-system/queues, line 11: give c2 the label flavor: it has none"
 
 
-@dataclass(frozen=True)
-class Break:
-    """`remark`: a part of the condition that says it; `messages` and `fix`: those of doctor about it."""
-
-    id: str
-    how: Callable[[BareStage], Any]
-    remark: str
-    message: str
-    fix: str
-    listed: tuple[str, ...] = ("c1",)
-    template: str = ""
+def examined(controllers: Controllers) -> dict[str, tuple[str, str, str]]:
+    """Cluster → check, message and fix of the finding about it."""
+    found = findings(controllers)
+    return {
+        cluster: (one["check"], one["message"], one["fix"])
+        for one in found
+        for cluster in CLUSTERS
+        if cluster in one["message"]
+    }
 
 
-BREAKS = (
-    Break(
-        "the work agent is away",
-        lambda bare: bare.agents.pause("c2"),
-        "wait, or see that OCM's work agent runs there",
-        "cluster c2 of Placement p is left out: wait, or see that OCM's work agent runs there: it has not"
-        " reported on ManifestWork c2/placement-ac-queues yet",
+CLUSTERS = ("c1", "c2", "c3", "c4")
+RELEASES = "https://github.com/kubernetes-sigs/kueue/releases/download"
+LEFT_OUT = "cluster {} of Placement p is left out: "
+WRONG = {
+    "c2": (
+        "worker-setup",
+        LEFT_OUT.format("c2") + "wait, or see that OCM's work agent runs there: it has not reported on "
+        "ManifestWork c2/placement-ac-queues yet",
         "kubectl --context c2 get pods -n open-cluster-management-agent",
     ),
-    Break(
-        "Kueue is missing",
-        lambda bare: bare.without_kueue("c2"),
-        "install Kueue there",
-        "cluster c2 of Placement p is left out: install Kueue there: it serves no"
-        " ResourceFlavor.kueue.x-k8s.io (Failed to apply manifest: the server doesn't have a resource type"
-        ' "ResourceFlavor")',
-        "kubectl --context c2 apply --server-side -f"
-        " https://github.com/kubernetes-sigs/kueue/releases/download/v0.20.6/manifests.yaml",
+    "c3": (
+        "worker-setup",
+        LEFT_OUT.format("c3") + "install Kueue there: it serves no ResourceFlavor.kueue.x-k8s.io (Failed to "
+        'apply manifest: the server doesn\'t have a resource type "ResourceFlavor")',
+        f"kubectl --context c3 apply --server-side -f {RELEASES}/v0.20.6/manifests.yaml",
     ),
-    Break(
-        "a label for the template is missing",
-        lambda bare: label(bare.admin, "c1", flavor="default-flavor"),
-        NO_LABEL,
-        f"cluster c2 of Placement p is left out: {NO_LABEL}",
-        "kubectl edit configmap -n kueue-system queues",
-        template=TEMPLATE,
+    "c4": (
+        "worker-setup",
+        "cluster c4 of Placement p: LocalQueue team-a/team on the worker stays as somebody else has set it",
+        "kubectl --context c4 get localqueue -n team-a team -o yaml --show-managed-fields",
     ),
-    Break(
-        "somebody else has set a queue",
-        lambda bare: bare.by_hand("c2", "team", "team-a", "their-queue"),
-        "stays as somebody else has set it",
-        "cluster c2 of Placement p: LocalQueue team-a/team on the worker stays as somebody else has set it",
-        "kubectl --context c2 get localqueue -n team-a team -o yaml --show-managed-fields",
-        listed=("c1", "c2"),
-    ),
-)
+}
 
 
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda one: one.id)
-def test_doctor_names_the_cluster_and_the_fix_and_others_go_on(
-    broken: Break, admin: Driver, controllers: Controllers
+def test_doctor_names_each_cluster_with_its_fix_and_others_go_on(
+    admin: Driver, controllers: Controllers
 ) -> None:
+    with bare_stage(admin, controllers, *CLUSTERS, start=False) as bare:
+        bare.agents.pause("c2")
+        bare.without_kueue("c3")
+        bare.by_hand("c4", "team", "team-a", "their-queue")
+        controllers.start(worker_setup="manifestwork", leader_elect=True)
+        bare.stage.until_listed("c1", "c4")
+        soon(lambda: examined(controllers), WRONG)
+        remark = bare.stage.remark()
+        assert "c2 (wait, or see that OCM's work agent" in remark
+        assert ", c3; c4: LocalQueue team-a/team on the worker" in remark
+
+
+def test_a_label_for_the_template_that_is_missing(admin: Driver, controllers: Controllers) -> None:
     with bare_stage(admin, controllers, "c1", "c2", start=False) as bare:
-        broken.how(bare)
-        settings = {"worker_setup_template": "queues"} if broken.template else {}
-        if broken.template:
-            bare.template(broken.template)
-        controllers.start(worker_setup="manifestwork", leader_elect=True, **settings)
-        bare.stage.until_listed(*broken.listed)
-        soon(lambda: broken.remark in bare.stage.remark())
-
-        def of_c2() -> list[Any]:
-            return [one for one in findings(controllers) if "c2" in one["message"]]
-
-        soon(lambda: [(one["check"], one["fix"]) for one in of_c2()], [("worker-setup", broken.fix)])
-        assert of_c2()[0]["message"].startswith(broken.message)
+        label(bare.admin, "c1", flavor="default-flavor")
+        bare.template(TEMPLATE)
+        controllers.start(worker_setup="manifestwork", leader_elect=True, worker_setup_template="queues")
+        bare.stage.until_listed("c1")
+        soon(lambda: NO_LABEL in bare.stage.remark())
+        message, fix = LEFT_OUT.format("c2") + NO_LABEL, "kubectl edit configmap -n kueue-system queues"
+        soon(lambda: examined(controllers), {"c2": ("worker-setup", message, fix)})
 
 
 def test_doctor_warns_of_an_older_kueue_by_the_image_that_ocm_reports(

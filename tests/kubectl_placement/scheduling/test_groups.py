@@ -110,36 +110,6 @@ def test_at_most_a_hundred_to_a_decision() -> None:
     ]
 
 
-def test_a_decision_is_written_like_this() -> None:
-    outcome = run(strategy(None, ("x", "gold")), FIVE[1])
-    assert outcome.decisions == (
-        {
-            "apiVersion": f"{OCM}/v1beta1",
-            "kind": "PlacementDecision",
-            "metadata": {
-                "name": "p-decision-1",
-                "namespace": "ns",
-                "labels": {
-                    f"{OCM}/decision-group-index": "0",
-                    f"{OCM}/decision-group-name": "x",
-                    f"{OCM}/placement": "p",
-                },
-                "ownerReferences": [
-                    {
-                        "apiVersion": f"{OCM}/v1beta1",
-                        "kind": "Placement",
-                        "name": "p",
-                        "uid": "u",
-                        "controller": True,
-                        "blockOwnerDeletion": True,
-                    }
-                ],
-            },
-            "status": {"decisions": [{"clusterName": "b", "reason": ""}]},
-        },
-    )
-
-
 def test_conditions_keep_their_time_until_their_status_changes() -> None:
     kept = "2026-01-01T00:00:00Z"
     status = {

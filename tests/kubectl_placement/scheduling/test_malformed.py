@@ -101,7 +101,7 @@ SACRED = {"kind", "name", "namespace", "metadata"}
 PLACES = [(n, *path) for n, one in enumerate(OBJECTS) for path in places(one) if path[-1] not in SACRED]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(place=st.sampled_from(PLACES), value=JSON, write_scores=st.booleans())
 def test_never_raises(place: tuple[Any, ...], value: Any, write_scores: bool) -> None:
     objects: Any = copy.deepcopy(OBJECTS)
@@ -116,7 +116,7 @@ def test_never_raises(place: tuple[Any, ...], value: Any, write_scores: bool) ->
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(words=st.lists(WORDS, max_size=12))
 def test_no_expression_raises_anything_else(words: list[str]) -> None:
     try:

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 from placement_ac.core.api.constants import (
-    CLUSTER_SET,
-    MANAGED_CLUSTER,
     PLACEMENT,
     PLACEMENT_DECISION,
-    PLACEMENT_SCORE,
     SET_BINDING,
     Kind,
     Resource,
@@ -116,55 +113,12 @@ def test_the_decision_comes_before_its_status_and_the_placement_last() -> None:
     assert hub.look() == []
 
 
-def test_a_new_decision_without_clusters_never_gets_a_status() -> None:
-    hub = hub_of()
-    assert hub.look() == [CREATE, "patch p status ['conditions', 'decisionGroups']"]
-    assert "status" not in hub.get(PLACEMENT_DECISION, "p-decision-1")
-    assert hub.look() == []
-
-
-def test_a_decision_that_loses_its_clusters_keeps_an_empty_list() -> None:
-    hub = hub_of(A)
-    hub.look()
-    hub.hide(MANAGED_CLUSTER, "", "a")
-    assert hub.look() == [DECIDE, TELL]
-    assert clusters(hub) == []
-
-
-def test_labels_follow_one_look_later() -> None:
-    hub = hub_of(A, B)
-    hub.look()
-    groups = {
-        "decisionGroups": [
-            {"groupName": "x", "groupClusterSelector": {"labelSelector": {"matchLabels": {"region": "eu"}}}}
-        ]
-    }
-    hub.put(hub.get(PLACEMENT, "p") | {"spec": {"decisionStrategy": {"groupStrategy": groups}}})
-    changed = "patch p status ['decisionGroups']"
-    assert hub.look() == [
-        DECIDE,
-        "create p-decision-2 ['apiVersion', 'kind', 'metadata']",
-        "patch p-decision-2 status ['decisions']",
-        changed,
-    ]
-    assert hub.look() == ["patch p-decision-1 metadata ['labels']"]
-    assert hub.look() == []
-
-
 def test_decisions_that_are_no_longer_needed_are_deleted() -> None:
     hub = hub_of(A, decision("z", number=2), decision("z", owner="q"))
     assert hub.look() == [CREATE, DECIDE, "delete p-decision-2", TELL]
     assert hub.look() == ["delete p-decision-2"], "its deletion has not been seen yet, and is no error"
     hub.hide(PLACEMENT_DECISION, "ns", "p-decision-2")
     assert hub.look() == []
-
-
-def test_a_decision_deleted_by_hand_comes_back() -> None:
-    hub = hub_of(A)
-    hub.look()
-    hub.show(hub.get(PLACEMENT_DECISION, "p-decision-1"))
-    assert hub.hide(PLACEMENT_DECISION, "ns", "p-decision-1") == {("placement", "ns", "p")}
-    assert hub.look() == [CREATE, DECIDE]
 
 
 def test_an_older_event_does_not_cover_what_was_written() -> None:
@@ -178,42 +132,6 @@ def test_an_older_event_does_not_cover_what_was_written() -> None:
     hub.show(written)
     hub.show(without_status | {"metadata": {**written["metadata"], "resourceVersion": "99"}})
     assert hub.look() == [DECIDE]
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [{"deletionTimestamp": "2026-11-21T12:00:00Z"}, {"name": "gone"}],
-    ids=["being deleted", "unknown"],
-)
-def test_nothing_is_written_for(metadata: Object) -> None:
-    wanted = placement()
-    wanted["metadata"] |= metadata
-    assert FakeHub(cluster_set(), binding(), A, wanted).look() == []
-
-
-def test_scores_are_written_on_demand() -> None:
-    hub = hub_of(A, write_scores=True)
-    hub.look()
-    assert hub.get(PLACEMENT_DECISION, "p-decision-1")["status"]["decisions"][0]["score"] == 100
-
-
-def bound(status: str) -> Object:
-    return binding() | {"status": {"conditions": [{"type": "Bound", "status": status, "reason": "Mine"}]}}
-
-
-@pytest.mark.parametrize(
-    ("objects", "expected"),
-    [
-        pytest.param([binding()], [], id="names no set"),
-        pytest.param([bound("False")], ["patch all status ['conditions']"], id="not bound"),
-        pytest.param([bound("True")], [], id="bound by another"),
-        pytest.param([], [], id="gone"),
-    ],
-)
-def test_bindings(objects: list[Object], expected: list[str]) -> None:
-    named = [obj if "status" not in obj else obj | {"spec": {"clusterSet": "all"}} for obj in objects]
-    hub = FakeHub(cluster_set(), *named)
-    assert hub.look(("binding", "ns", "all")) == expected
 
 
 def test_a_binding_without_its_set_is_left_alone() -> None:
@@ -241,7 +159,6 @@ def prioritized(name: str, namespace: str = "ns", **spec: Any) -> Object:
 
 SCORE = {"kind": "AddOnPlacementScore", "metadata": {"name": "usage", "namespace": "a"}}
 ANY, EU_ONLY, US_ONLY = ("placement", "ns", "p"), ("placement", "ns", "eu"), ("placement", "ns", "us")
-ELSEWHERE = ("placement", "far", "eu")
 
 
 def world() -> FakeHub:
@@ -299,14 +216,6 @@ def test_who_is_looked_at(changed: Object, keys: set[tuple[str, ...]]) -> None:
     assert hub.show(changed) == keys
 
 
-def test_who_is_looked_at_when_something_goes() -> None:
-    hub = world()
-    assert hub.hide(MANAGED_CLUSTER, "", "a") == {ANY, EU_ONLY}
-    assert hub.hide(CLUSTER_SET, "", "eu") == {ANY, EU_ONLY, ("binding", "ns", "eu")}
-    assert hub.hide(SET_BINDING, "ns", "eu") == {ANY, EU_ONLY, ("binding", "ns", "eu")}
-    assert hub.hide(PLACEMENT_SCORE, "a", "usage") == set()
-
-
 def test_time_alone_is_looked_after_once() -> None:
     taints = [{"key": "k", "effect": "NoSelect", "timeAdded": "2026-11-21T11:59:00Z"}]
     wanted = placement(tolerations=[{"key": "k", "operator": "Exists", "tolerationSeconds": 90}])
@@ -322,14 +231,3 @@ def test_time_alone_is_looked_after_once() -> None:
     assert hub.look() == [DECIDE, TELL]
     hub.hide(PLACEMENT, "ns", "p")
     assert hub.look() == []
-
-
-def test_a_new_decision_waits_for_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    monkeypatch.setattr("placement_lab.standins.ocm.asyncio.sleep", sleep)
-    hub_of(A, status_delay=0.005).look()
-    assert waited == [0.005]
