@@ -440,6 +440,15 @@ KUEUES: Final = (
         edited(f"multiKueue: dispatcherName: {AT_ONCE}"),
     ),
     Break(
+        "Kueue leaves a namespace with a queue alone",
+        configured("integrations:\n", "managedJobsNamespaceSelector: {matchLabels: {a: b}}\nintegrations:\n"),
+        "managed-namespaces",
+        FAIL,
+        "Kueue leaves jobs of namespace default alone, as its managedJobsNamespaceSelector selects others:"
+        " they run on the hub itself, beside all quota",
+        "kubectl label namespaces default a=b",
+    ),
+    Break(
         "a job kind is missing among ours",
         both(
             setting("CREDENTIALS_PROBE", "true"),

@@ -13,7 +13,7 @@ from kubectl_placement.doctor.worker_inspection import ExpectedQueue, WorkerTarg
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import NAMESPACE
+from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE
 from placement_ac.core.api.fields import key_of
 from placement_ac.core.inputs.rights import KueueRelease
 from tests.kubectl_placement.doctor.broken_setups import CONFIG, FILE
@@ -78,29 +78,12 @@ def selecting() -> list[Raw]:
     return objects
 
 
-def test_the_hub() -> None:
-    queues: list[Raw] = [
-        {
-            "apiVersion": "kueue.x-k8s.io/v1beta2",
-            "kind": "LocalQueue",
-            "metadata": {"name": "q", "namespace": name},
-            "spec": {"clusterQueue": "cluster-queue-demo1"},
-        }
-        for name in BOTH
-    ]
-
-    def found(*more: Raw) -> list[tuple[Level, str]]:
-        dump = dump_of([*selecting(), *more])
-        setup = HubSetup(HubView(dump, Settings(), healthy.NOW))
-        return [(one.level, one.message) for one in managed_namespaces.findings(setup)]
-
-    message = (
-        "Kueue leaves jobs of namespace out alone, as its managedJobsNamespaceSelector selects others:"
-        " they run on the hub itself, beside all quota"
-    )
-    assert found(*queues, OUT, IN) == [(Level.FAIL, message)]
-    assert [level for level, _ in found(*queues)] == [Level.WARN], "namespaces are unknown"
-    assert [level for level, _ in found(queues[1], OUT, IN)] == [Level.OK]
+def test_namespaces_are_unknown_only_where_they_are_asked_for() -> None:
+    dump = dump_of(selecting())
+    setup = HubSetup(HubView(dump, Settings(), healthy.NOW))
+    assert [one.level for one in managed_namespaces.findings(setup)] == [Level.WARN] * 2
+    without = HubSetup(HubView(dump.with_objects({CONFIG_MAP: ()}), Settings(), healthy.NOW))
+    assert [one.level for one in managed_namespaces.findings(without)] == [Level.OK]
 
 
 def test_a_worker() -> None:

@@ -60,7 +60,7 @@ def test_unreadable_kinds_are_warnings_never_failures() -> None:
     assert output == {
         *("kueue-crds", "ocm-crds"),  # by discovery
         *("frameworks", "controller-rights"),  # without a controller there is nothing to compare
-        "nominations",  # by default, Kueue nominates
+        *("nominations", "managed-namespaces"),  # by default, Kueue nominates, and selects all
     }
 
 
