@@ -1,4 +1,4 @@
-"""Findings of a reviewer: a stop while the API server hangs, silent refusals, tokens, changed names."""
+"""Findings of a reviewer: a stop while the API server hangs, tokens, changed names."""
 
 import time
 from pathlib import Path
