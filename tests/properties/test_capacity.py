@@ -1,10 +1,7 @@
 """The capacity of workers is that of their ClusterQueues, whatever these are and whatever runs there."""
 
-import random
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,12 +11,7 @@ from placement_ac.core.capacity_report.compute import WorkerState, capacity_repo
 from placement_ac.core.capacity_report.document import documents, read_report
 from placement_ac.core.capacity_report.model import CapacityReport, Supply
 from placement_ac.core.inputs.queue_facts import worker_facts
-from tests.kubectl_placement.cli.test_capacity_on_hub import shown
 from tests.support.builders import Raw, an
-from tests.support.commands import on_hub
-from tests.support.driver import KUEUE, Controllers, Driver
-from tests.support.jobs import Stage, dispatched, soon
-from tests.support.stage import shorten
 
 GPU = "nvidia.com/gpu"
 GPUS = (GPU, "amd.com/gpu")
@@ -123,68 +115,3 @@ def test_the_sums_are_those_of_the_cluster_queues(fleet: list[tuple[list[Raw], l
         for amounts in cluster.quota.values():
             assert 0 <= amounts.largest <= amounts.free <= max(amounts.nominal, 0)
     assert read_report(documents(report)[1]) == report
-
-
-# -- over HTTP, with the stand-in's workers
-
-QUOTAS = {
-    "a": {"x": {GPU: "8", "cpu": "32"}, "y": {GPU: "4", "cpu": "16"}},
-    "b": {"x": {GPU: "16", "cpu": "64"}},
-    "c": {"x": {GPU: "2", "cpu": "8"}},
-}
-
-
-@pytest.fixture
-def stage(admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    shorten(monkeypatch, WRITE_SECONDS=0.3, LOOK_SECONDS=0.1, GATHER_SECONDS=0.0)
-    headroom = {"dispatch_profile": "headroom"}
-    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=headroom) as opened:
-        yield opened
-
-
-def on_workers(stage: Stage) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Cluster, flavor and resource → nominal quota and reservation, as the workers' API servers have them."""
-    found = {}
-    for name, hub in stage.fleet.hubs.items():
-        with Driver(hub) as worker:
-            queues = worker.ask("GET", f"{KUEUE}/v1beta2/clusterqueues")["items"]
-            local = worker.ask("GET", f"{KUEUE}/v1beta2/namespaces/default/localqueues")["items"]
-        for supply, (nominal, used) in there(local, queues).items():
-            found[name, *supply] = (nominal / 1000, used / 1000)
-    return found
-
-
-def by_command(stage: Stage, *words: str) -> dict[tuple[str, str, str], tuple[float, float]]:
-    rows = shown(on_hub(stage.controllers.kubeconfig), *words).get("rows", ())
-    return {(row["cluster"], row["flavor"], row["resource"]): (row["nominal"], row["used"]) for row in rows}
-
-
-def gpus(sums: dict[tuple[str, str, str], tuple[float, float]]) -> dict[str, list[float]]:
-    """Cluster → GPUs, and how many are used; other resources are published in steps."""
-    found: dict[str, list[float]] = {}
-    for (cluster, _, resource), (nominal, used) in sums.items():
-        if resource == GPU:
-            before = found.get(cluster, [0, 0])
-            found[cluster] = [before[0] + nominal, before[1] + used]
-    return found
-
-
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 6))])
-def test_random_loads_are_shown_as_the_workers_have_them(stage: Stage, seed: int) -> None:
-    chance, running = random.Random(seed), []
-    for number in range(6):
-        for each in range(chance.randint(1, 3)):
-            asked = {GPU: str(chance.randint(1, 4)), "cpu": str(chance.randint(1, 8))}
-            stage.submit(f"job{number}x{each}", requests=asked)
-            running.append(f"job{number}x{each}")
-        soon(lambda: any(stage.placed(job) for job in running))
-        # A job that ends before the controller has looked at it may count until the worker's next answer.
-        soon(lambda: gpus(by_command(stage)) == gpus(on_workers(stage)))
-        placed = [job for job in running if stage.placed(job)]
-        for job in chance.sample(placed, min(len(placed), chance.randint(0, 2))):
-            stage.finish(job)
-            running.remove(job)
-    soon(lambda: by_command(stage, "--workers") == on_workers(stage))
-    soon(lambda: gpus(by_command(stage)), gpus(on_workers(stage)))
-    used = {key[0] for key, (_, reserved) in on_workers(stage).items() if reserved}
-    assert used, "some jobs run"

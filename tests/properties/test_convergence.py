@@ -8,7 +8,6 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -37,8 +36,6 @@ from tests.support.builders import (
     unreadable,
 )
 from tests.support.memory import MemoryHub, carry_out, id_of, settle, todo
-
-pytestmark = pytest.mark.long
 
 PLACEMENTS = ("a", "a-b", "p")
 CLUSTERS = ("b-c", "c", "x")

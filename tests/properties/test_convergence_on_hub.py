@@ -37,8 +37,6 @@ from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, OCM, PARAMETERS, Driver
 from tests.support.real_hub import HubMaker
 
-pytestmark = pytest.mark.long
-
 CHECKS = ("one", "two")
 PLACEMENTS = ("p", "q")
 CLUSTERS = ("a", "b", "c")

@@ -11,8 +11,6 @@ from tests.properties.job_stage import MOST_JOBS, Stage, Story
 from tests.properties.job_steps import crash, finish
 from tests.properties.job_stories import EXAMPLES, all_finish, by_us, ran_twice, run
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.parametrize("dispatcher", [ALL_AT_ONCE, INCREMENTAL], ids=["AllAtOnce", "Incremental"])
 def test_while_decisions_flap_jobs_start_all_the_same(dispatcher: str) -> None:

@@ -35,7 +35,6 @@ from tests.properties.job_stories import (
     run,
 )
 
-pytestmark = pytest.mark.long
 LONG: Final = {"max_examples": EXAMPLES} if EXAMPLES else {"max_examples": 30, "derandomize": True}
 LISTED_SECONDS: Final = 60.0
 """How long it takes at most until all selected clusters are listed."""

@@ -3,7 +3,6 @@
 import base64
 import json
 
-import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given, settings
@@ -14,8 +13,6 @@ from placement_ac.core.kubeconfig.source import ClusterAccess, Unusable
 from placement_ac.core.kubeconfig.write import write_kubeconfig
 from tests.support.builders import encoded
 from tests.support.kubeconfigs import AUTHORITY, CERTIFICATE, PAIR, SERVER, kubeconfig
-
-pytestmark = pytest.mark.long
 
 DER = x509.load_pem_x509_certificate(CERTIFICATE.encode()).public_bytes(Encoding.DER)
 MUTATIONS = st.lists(st.tuples(st.integers(0, len(DER) - 1), st.integers(0, 255)), max_size=4)

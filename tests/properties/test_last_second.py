@@ -28,8 +28,6 @@ from tests.support.virtual.hub import object_of
 from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.workloads import OURS
 
-pytestmark = pytest.mark.long
-
 
 def last_second(seed: int, dispatcher: str, **how: Any) -> Stage:
     """Jobs wait everywhere; the cluster that leaves admits them when they are about to be sent back.

@@ -25,8 +25,6 @@ from tests.support.crds import strict_crds
 from tests.support.hub_client import crd, spec_schema
 from tests.support.real_hub import HubMaker
 
-pytestmark = pytest.mark.long
-
 WORKLOADS = WORKLOAD.at("v1beta2")
 THINGS = Kind("example.com", "Thing", "things", True, ("v1",)).at("v1")
 NAMES = st.sampled_from(("a", "b", "c"))

@@ -17,8 +17,6 @@ from tests.support.virtual.kueue import VirtualKueue
 from tests.support.virtual.loop import play
 from tests.support.virtual.workloads import OURS
 
-pytestmark = pytest.mark.long
-
 DISPATCHERS = (ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER)
 WORKER_LOST_SECONDS = 900.0
 

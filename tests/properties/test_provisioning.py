@@ -7,7 +7,6 @@ Pure: the hub is `tests.support.memory`; OCM is played by `ocm`, which reports t
 import copy
 from typing import Any
 
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -42,14 +41,11 @@ from tests.support.builders import (
 )
 from tests.support.memory import MemoryHub, carry_out, id_of, settle, show, todo
 
-pytestmark = pytest.mark.long
-
 CLUSTERS = ("a", "b")
 MADE_NAMES = ("placement-ac", ADDON_ACCOUNT, "before")
 ADOPT = {constants.ANNOTATION_ADOPT: "true"}
 
 mostly = st.sampled_from((True, True, True, False))
-seldom = mostly.map(lambda yes: not yes)
 clusters = st.sampled_from(CLUSTERS)
 made_names = st.sampled_from(MADE_NAMES)
 grants = st.sampled_from((ACCOUNT, PERMISSION))

@@ -2,7 +2,8 @@
 Clusters that keep failing get no new jobs, in virtual time: the real controller, and Kueue's stand-in.
 
 A job fails in one of two ways: the Job itself fails, and its owner submits it again; or the worker's Kueue
-evicts it (Pods not ready in time), and the hub's Kueue queues it again.
+evicts it (Pods not ready in time), and the hub's Kueue queues it again. A test plays hours, in half
+a minute.
 """
 
 from dataclasses import replace
@@ -33,15 +34,12 @@ HEADROOM: Final = PlacementPolicy(
     avoid_after_failure=AVOID_SECONDS,
     unlist_after=HOUR,
 )
-played = pytest.mark.long
-"""It plays hours: half a minute each."""
 
 
 def submissions(number: int, every: float = EVERY_SECONDS) -> list[tuple[float, int]]:
     return [(5.0 + every * at, at) for at in range(number)]
 
 
-@played
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("how", "step_size"), [("fails", 1), ("evicts", 1), ("fails", 3)])
 def test_a_black_hole_gets_ten_of_200_jobs_at_most(how: str, step_size: int) -> None:
@@ -52,7 +50,6 @@ def test_a_black_hole_gets_ten_of_200_jobs_at_most(how: str, step_size: int) -> 
     assert "quarantined: c5 (7 of 7 jobs failed there; one job may try it from" in fleet.message
 
 
-@played
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("how", "sent"), [("fails", 700), ("evicts", 900)])
 def test_without_the_setting_it_gets_hundreds(how: str, sent: int) -> None:
@@ -61,7 +58,6 @@ def test_without_the_setting_it_gets_hundreds(how: str, sent: int) -> None:
     assert fleet.count("c5") > sent
 
 
-@played
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("step_size", [1, 3])
 def test_a_recovered_cluster_comes_back_by_itself(step_size: int) -> None:
@@ -75,7 +71,6 @@ def test_a_recovered_cluster_comes_back_by_itself(step_size: int) -> None:
     assert "quarantined" not in fleet.message
 
 
-@played
 @pytest.mark.timeout(300)
 def test_jobs_that_wait_there_are_taken_back() -> None:
     """All come at once, so each cluster has a queue when the first jobs fail, and step 3 nominates thrice."""
@@ -88,7 +83,6 @@ def test_jobs_that_wait_there_are_taken_back() -> None:
     assert set(fleet.kueue.max_copies.values()) == {1}
 
 
-@played
 @pytest.mark.timeout(300)
 def test_jobs_that_fail_everywhere_quarantine_nobody() -> None:
     """A third of the jobs fails on every cluster, and their owners submit each of them four times."""

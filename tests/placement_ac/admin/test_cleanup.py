@@ -14,7 +14,6 @@ from click.testing import Result
 from placement_ac.admin import cleanup
 from placement_ac.core.api.constants import LEASE, MANAGED_BY
 from placement_lab.hub import Hub
-from tests.support import commands
 from tests.support.credentials import Stage, open_stage
 from tests.support.driver import CORE, NS, Controllers, Driver, eventually
 from tests.support.hub_line import run_and_take_hub_line
@@ -72,19 +71,6 @@ def test_a_dry_run_prints_the_deletions_and_writes_nothing(hub: Hub, left: Drive
     assert run.exit_code == 0
     assert run.output.splitlines() == [f"{output} deleted (dry run)" for output in LISTS]
     assert writes(hub, since) == []
-
-
-def test_when_a_page_has_expired_the_kind_is_listed_again(
-    hub: Hub, left: Driver, clean: Clean, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("placement_ac.kube.client.PAGE_SIZE", 1)
-    gone = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
-    hub.faults.add("GET", "multikueueclusters$", status=410, body=gone, skip=1)
-    since = len(hub.journal)
-    run = clean()
-    assert run.output.splitlines() == [f"{output} deleted (dry run)" for output in LISTS]
-    pages = [r.query for r in hub.journal[since:] if r.path.endswith("/multikueueclusters")]
-    assert [("continue" in query) for query in pages] == [False, True, False, True]
 
 
 def test_all_goes_once_and_the_conditions_stay(hub: Hub, left: Driver, clean: Clean) -> None:
@@ -353,14 +339,6 @@ def test_an_object_that_is_gone_or_held_by_a_finalizer_is_no_failure(
             LISTS[1] + " deleted when finalizer example.com/held is removed",
             LISTS[2] + " deleted",
         ],
-    )
-
-
-def test_a_missing_kubeconfig_is_an_error(tmp_path: Path) -> None:
-    run = commands.run("cleanup", "--kubeconfig", str(tmp_path / "none"))
-    assert (run.exit_code, run.output) == (
-        1,
-        f"Error: cannot log in: there is no kubeconfig {tmp_path / 'none'}\n",
     )
 
 

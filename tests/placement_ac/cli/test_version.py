@@ -67,26 +67,17 @@ def away(hub: Hub, path: Path) -> None:
     path.write_text(json.dumps(content))
 
 
-def refused(hub: Hub, path: Path) -> None:
-    hub.faults.add("GET", "version", status=403)
-    hub.write_kubeconfig(path)
-
-
 def an_unknown_token(hub: Hub, path: Path) -> None:
     content = hub.kubeconfig()
     content["users"][0]["user"] = {"token": "s3cret"}
     path.write_text(json.dumps(content))
 
 
-def no_kubeconfig(hub: Hub, path: Path) -> None:
-    path.write_text("users: [s3cret")
-
-
 def missing(hub: Hub, path: Path) -> None:
     pass
 
 
-@pytest.mark.parametrize("hub_is", [away, refused, an_unknown_token, no_kubeconfig, missing])
+@pytest.mark.parametrize("hub_is", [away, an_unknown_token, missing])
 def test_without_a_hub_the_version_of_the_program_is_shown(
     hub: Hub, tmp_path: Path, hub_is: Callable[[Hub, Path], None]
 ) -> None:

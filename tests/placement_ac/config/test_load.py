@@ -96,19 +96,30 @@ def test_a_file_that_holds_no_settings_is_named(path: Path, text: str, problem: 
     assert str(refused.value) == f"{path}: {problem}"
 
 
+def test_settings_that_were_removed_are_refused_with_what_to_do(path: Path) -> None:
+    assert not REMOVED.keys() & Settings.model_fields.keys()
+    for name, fix in REMOVED.items():
+        variable = f"{PREFIX}{name.upper()}"
+        with pytest.raises(
+            BadSettings, match=rf"^{variable}: there is no such setting any more; "
+        ) as refused:
+            load({}, {variable: "x"})
+        assert str(refused.value).endswith(fix)
+    path.write_text("".join(f"{flag_name(name)}: x\n" for name in REMOVED), "utf-8")
+    with pytest.raises(BadSettings) as refused:
+        load({"config": str(path)}, {})
+    for at, (name, fix) in enumerate(REMOVED.items(), 1):
+        assert f"{path}:{at}: {flag_name(name)}: there is no such setting any more; {fix}" in str(
+            refused.value
+        )
+
+
 @pytest.mark.parametrize("command", ["run", "check"])
-@pytest.mark.parametrize("name", REMOVED)
-def test_a_setting_that_was_removed_is_refused_with_what_to_do(path: Path, name: str, command: str) -> None:
-    assert name not in Settings.model_fields
-    flag, variable = flag_name(name), f"{PREFIX}{name.upper()}"
-    path.write_text(f"{flag}: x\n", "utf-8")
-    for where, run in (
-        (f"--{flag}", commands.run(command, f"--{flag}=x")),
-        (f"--{flag}", commands.run(command, f"--{flag}")),
-        (variable, commands.run(command, env={variable: "x"})),
-        (f"{path}:1: {flag}", commands.run(command, f"--config={path}")),
-    ):
-        problem = f"{where}: there is no such setting any more; {REMOVED[name]}"
+@pytest.mark.parametrize("value", ["=x", ""], ids=["with a value", "alone"])
+def test_a_flag_that_was_removed_is_refused_by_each_command(command: str, value: str) -> None:
+    for name in REMOVED if value else [*REMOVED][:1]:
+        run = commands.run(command, f"--{flag_name(name)}{value}")
+        problem = f"--{flag_name(name)}: there is no such setting any more; {REMOVED[name]}"
         assert (run.exit_code, problem in " ".join(run.output.split())) == (2, True), run.output
 
 

@@ -5,7 +5,7 @@ Hubs with the CRDs of today refuse some of it; older ones did not, so the schema
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +17,6 @@ from tests.support.crds import strict_crds
 from tests.support.driver import CORE, NS, OCM, PROFILES, Controllers, Driver, Object, eventually
 from tests.support.real_hub import HubMaker
 
-GENERATED = "MultiKueueConfig and MultiKueueCluster generated"
 OPEN = ("placementdecisions.cluster.open-cluster-management.io", "clusterprofiles.multicluster.x-k8s.io")
 
 
@@ -45,104 +44,33 @@ def good(admin: Driver) -> Driver:
     return admin
 
 
-def _elsewhere(admin: Driver) -> None:
-    admin.decide("p", "a")
-    ref = {"kind": "Secret", "name": "kubeconfig", "namespace": "elsewhere"}
-    admin.profile("a", credentials=[{"consumer": "kueue-admin", "accessRef": ref}])
-
-
-def _missing(admin: Driver) -> None:
-    admin.decide("p", "a")
-    ref = {"kind": "Secret", "name": "kubeconfig", "namespace": NS}
-    admin.profile("a", credentials=[{"consumer": "kueue-admin", "accessRef": ref}])
-
-
-def _malformed_profile(admin: Driver) -> None:
-    admin.decide("p", "a")
-    admin.profile("a", credentials="none")
-
-
-def _not_text(admin: Driver) -> None:
-    admin.decide("p", "a")
-    admin.secret("multikueue-a", value="/w==")
-
-
-def _no_key(admin: Driver) -> None:
-    admin.decide("p", "a")
-    admin.secret("multikueue-a", key="value")
-
-
-def _no_name(admin: Driver) -> None:
-    admin.decide("p")
-    admin.decision_status("p-decision-1", [{"clusterName": "", "reason": ""}])
-
-
-def _malformed_decision(admin: Driver) -> None:
-    admin.decide("p")
+def test_bad_input_is_reported_and_blocks_no_other_check(good: Driver, controllers: Controllers) -> None:
+    """A ClusterProfile and a decision that cannot be read; all else is in tests of the core."""
+    good.decide("p")
     patch = {"status": {"decisions": [{"clusterName": 7}]}}
-    admin.ask("PATCH", f"{OCM}/placementdecisions/p-decision-1/status", patch, "merge")
-
-
-@pytest.mark.parametrize(
-    ("make", "reason", "expected_text"),
-    [
-        pytest.param(
-            _elsewhere,
-            "NoClusterUsable",
-            "copy Secret elsewhere/kubeconfig to namespace kueue-system: "
-            "ClusterProfile kueue-system/a names it, and Kueue reads no other namespace",
-            id="Secret in another namespace",
+    good.ask("PATCH", f"{OCM}/placementdecisions/p-decision-1/status", patch, "merge")
+    good.check("q")
+    good.placement("q")
+    good.decide("q", "a")
+    good.profile("a", credentials="none")
+    controllers.start()
+    wanted = {
+        "p": (
+            "NoDecision",
+            "kueue-system/p-decision-1 status.decisions.0.clusterName: Input should be a valid string",
         ),
-        pytest.param(
-            _missing,
-            "NoClusterUsable",
-            "create Secret kueue-system/kubeconfig with key kubeconfig: "
-            "ClusterProfile kueue-system/a names it, and it does not exist",
-            id="Secret that is not there",
-        ),
-        pytest.param(
-            _malformed_profile,
+        "q": (
             "NoClusterUsable",
             "fix ClusterProfile kueue-system/a: status.credentials: Input should be a valid list",
-            id="malformed ClusterProfile",
         ),
-        pytest.param(
-            _not_text,
-            "NoClusterUsable",
-            "in Secret kueue-system/multikueue-a, put a kubeconfig: this is not YAML",
-            id="non-UTF-8 Secret",
-        ),
-        pytest.param(
-            _no_key,
-            "NoClusterUsable",
-            "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
-            id="Secret without the key",
-        ),
-        pytest.param(
-            _no_name,
-            "NoClusterUsable",
-            "1 of its entries has no clusterName; no selected cluster is usable: PlacementDecision kueue-",
-            id="decision with an empty cluster name",
-        ),
-        pytest.param(
-            _malformed_decision,
-            "NoDecision",
-            "PlacementDecision kueue-system/p-decision-1 status.decisions.0.clusterName: "
-            "Input should be a valid string",
-            id="malformed decision",
-        ),
-    ],
-)
-def test_bad_input_is_reported_and_blocks_no_other_check(
-    good: Driver, controllers: Controllers, make: Callable[[Driver], None], reason: str, expected_text: str
-) -> None:
-    make(good)
-    controllers.start()
-    eventually(lambda: (good.reason("p"), good.reason("good")), (reason, "Active"))
-    assert expected_text in good.active("p")["message"]
+    }
+    for check, (reason, text) in wanted.items():
+        eventually(lambda check=check: good.reason(check), reason)
+        assert text in good.active(check)["message"]
+    eventually(lambda: good.reason("good"), "Active")
     assert good.listed("good") == ["good-g"]
     good.ask("DELETE", f"{CORE}/namespaces/{NS}/secrets/multikueue-g")
-    good.secrets_for("g", "a" if not good.get(f"{CORE}/namespaces/{NS}/secrets/multikueue-a") else "b")
+    good.secrets_for("g")
     eventually(lambda: good.reason("good"), "Active")
 
 
@@ -177,27 +105,6 @@ def test_no_secret_is_shown_to_anyone(
         assert "top-secret" not in text
         assert value not in text
         assert good.hub.token not in text
-
-
-def test_a_decision_that_the_placement_does_not_own_is_ignored(
-    admin: Driver, controllers: Controllers
-) -> None:
-    admin.check("p")
-    admin.select("p", "a")
-    admin.secrets_for("b")
-    controllers.start()
-    eventually(lambda: admin.listed("p"), ["p-a"])
-    labels = {"cluster.open-cluster-management.io/placement": "p"}
-    forged = {
-        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
-        "kind": "PlacementDecision",
-        "metadata": {"name": "forged", "labels": labels},
-    }
-    admin.ask("POST", f"{admin.ocm}/placementdecisions", forged)
-    admin.decision_status("forged", [{"clusterName": "b", "reason": ""}])
-    problem = "delete PlacementDecision kueue-system/forged: Placement p does not own it, so it is ignored"
-    eventually(lambda: admin.active("p").get("message"), f"{GENERATED}; {problem}")
-    assert (admin.listed("p"), admin.reason("p"), admin.clusters()) == (["p-a"], "Active", ["p-a"])
 
 
 def test_a_profile_that_is_nested_too_deeply_hides_no_other(

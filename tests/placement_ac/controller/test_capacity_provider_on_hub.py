@@ -61,18 +61,6 @@ def test_a_flip_is_followed_by_one_write(admin: Driver, controllers: Controllers
         assert (questions(bare.stage), status(admin, "theirs")) == (3, {}), "once each, for their identity"
 
 
-def test_quota_that_changes_on_a_worker_is_followed(
-    admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shorten(monkeypatch, QUOTA_FOLLOWS_SECONDS=0.5)
-    with bare_stage(admin, controllers, "c1", start=False) as bare:
-        create(admin)
-        controllers.start(worker_setup="manifestwork")
-        soon(lambda: amounts(admin), {"cpu": "90", GPU: "8"})
-        bare.allocatable("c1", **{"cpu": "50", GPU: "16"})
-        soon(lambda: amounts(admin), {"cpu": "45", GPU: "16"})
-
-
 def test_the_first_capacity_provider_needs_no_restart(
     admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,19 +101,6 @@ def test_queues_on_workers_are_read(stage: Stage) -> None:
     assert [text for text in written(stage) if "unknown" in text] == []
 
 
-def test_a_worker_that_does_not_answer_keeps_its_quota(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch, QUOTA_UNKNOWN_SECONDS=0.2)
-    admin = stage.admin
-    create(admin)
-    stage.select("a", "b")
-    stage.controllers.start()
-    soon(lambda: amounts(admin), {GPU: "10"})
-    before, asked = len(written(stage)), questions(stage)
-    stage.fleet.hubs["b"].faults.add("GET", "/clusterqueues$", status=503, times=1_000_000)
-    soon(lambda: questions(stage) > asked + 4)
-    assert (amounts(admin), len(written(stage))) == ({GPU: "10"}, before)
-
-
 def test_after_a_restart_the_sum_stays_until_it_is_sure(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,20 +122,6 @@ def test_after_a_restart_the_sum_stays_until_it_is_sure(
     assert message.startswith("the sum of a; left out: b (quota unknown: MultiKueueCluster p-b: ")
 
 
-def test_without_a_placement_the_message_says_what_to_create(stage: Stage) -> None:
-    admin = stage.admin
-    create(admin, placement="q")
-    stage.select("a")
-    stage.controllers.start()
-    fix = "correct spec.parameters.name, or create Placement kueue-system/q: it does not exist"
-    soon(lambda: reported(admin), ("Misconfigured", fix))
-    stage.select("b", placement="q")
-    soon(lambda: reported(admin)[1].startswith("create an AdmissionCheck with controllerName"))
-    admin.check("q")
-    soon(lambda: reported(admin)[1].startswith("let a ClusterQueue with a LocalQueue list AdmissionCheck q"))
-    assert amounts(admin) == {}
-
-
 def test_a_write_that_is_refused_concerns_no_check(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(monkeypatch, ASIDE_AGAIN_SECONDS=0.5)
     admin = stage.admin
@@ -175,17 +136,6 @@ def test_a_write_that_is_refused_concerns_no_check(stage: Stage, monkeypatch: py
         request.body["status"]["conditions"][0] for request in stage.writes("/admissionchecks/p/status")
     ]
     assert "ApplyFailed" not in {answer["reason"] for answer in answers}
-
-
-def test_a_change_by_hand_is_put_back(stage: Stage) -> None:
-    admin = stage.admin
-    create(admin)
-    stage.select("a")
-    stage.controllers.start()
-    soon(lambda: amounts(admin), {GPU: "2"})
-    capacity = {"flavors": [{"name": FLAVOR, "resources": {GPU: "99"}}]}
-    admin.ask("PATCH", f"{PROVIDERS}/hub/status", {"status": {"capacity": capacity}}, "merge")
-    soon(lambda: amounts(admin), {GPU: "2"})
 
 
 def test_without_the_right_to_list_them_all_else_goes_on(stage: Stage) -> None:

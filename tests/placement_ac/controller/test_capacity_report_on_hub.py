@@ -44,16 +44,29 @@ def gpus(admin: Driver) -> dict[str, tuple[int, int | None, int]]:
 
 
 @pytest.fixture
-def stage(admin: Driver, controllers: Controllers, often: None) -> Iterator[Stage]:
-    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS) as opened:
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def stage(admin: Driver, controllers: Controllers, often: None, port: int) -> Iterator[Stage]:
+    served = {"metrics_bind_address": f"127.0.0.1:{port}"}
+    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=served) as opened:
         yield opened
 
 
-def test_the_numbers_follow_the_jobs_also_while_no_worker_is_asked(stage: Stage) -> None:
+def test_the_numbers_follow_the_jobs_also_while_no_worker_is_asked_and_metrics_have_the_same(
+    stage: Stage, port: int
+) -> None:
     admin = stage.admin
     stage.submit("one", requests={GPU: "3"})
     stage.until_runs("one", "a")
     soon(lambda: gpus(admin), {"a": (3, 0, 1), "b": (0, 0, 8)})
+
+    def metric(kind: str) -> float:
+        return reads(port)().sum("cluster_quota", cluster="a", resource=GPU, kind=kind)
+
+    soon(lambda: [metric(kind) for kind in ("nominal", "used", "waiting", "free")], [4, 3, 0, 1])
     stage.submit("two", requests={GPU: "8"})
     soon(lambda: gpus(admin), {"a": (3, 0, 1), "b": (8, 0, 0)})
     stage.submit("three", requests={GPU: "3"})
@@ -66,20 +79,6 @@ def test_the_numbers_follow_the_jobs_also_while_no_worker_is_asked(stage: Stage)
     assert published(admin).clusters[0].placements == ("p",)
     assert [queue.name for queue in published(admin).clusters[0].queues] == ["cluster-queue"]
     assert "queues" not in texts(admin)[0], "detail by queue is for admins"
-
-
-def test_metrics_have_the_same_numbers(admin: Driver, controllers: Controllers, often: None) -> None:
-    port = free_port()
-    served = {"metrics_bind_address": f"127.0.0.1:{port}"}
-    with dispatched(admin, controllers, [*QUOTAS], quotas=QUOTAS, controller=served) as stage:
-        stage.submit("one", requests={GPU: "3"})
-        stage.until_runs("one", "a")
-
-        def of(kind: str) -> float:
-            page = reads(port)()
-            return page.sum("cluster_quota", cluster="a", resource=GPU, kind=kind)
-
-        soon(lambda: [of(kind) for kind in ("nominal", "used", "waiting", "free")], [4, 3, 0, 1])
 
 
 def test_it_is_written_seldom_and_only_after_a_step(

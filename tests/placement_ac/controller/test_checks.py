@@ -1,17 +1,12 @@
 """Credentials judged on a hub: they expire, clusters are asked whether they are fit, Prometheus may look."""
 
-import base64
-import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime
 
 import pytest
-import requests
 
 from tests.support.credentials import Stage, open_stage, put, token_of
-from tests.support.driver import CORE, Controllers, Driver, Object, free_port
+from tests.support.driver import CORE, Controllers, Driver
 from tests.support.jobs import soon
 from tests.support.stage import shorten
 
@@ -56,26 +51,6 @@ def test_an_expiry_is_reported_before_the_cluster_leaves(play: Play, admin: Driv
         soon(lambda: admin.listed("p"), ["p-a", "p-b"])
 
 
-def test_prometheus_has_the_time_at_which_credentials_expire(play: Play, admin: Driver) -> None:
-    stage, port = play("a"), free_port()
-    stage.select("a")
-    stage.start(metrics_bind_address=f"127.0.0.1:{port}")
-    stage.until_connected("a")
-    page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5)
-    assert page.headers["Content-Type"].startswith("text/plain")
-    [line] = [one for one in page.text.splitlines() if one.startswith("placement_ac_credential_expiration")]
-    name, _, value = line.rpartition(" ")
-    assert name == 'placement_ac_credential_expiration_timestamp_seconds{cluster="a"}'
-    claims = jwt_claims(stage.token_in_kubeconfig("a"))
-    assert datetime.fromtimestamp(float(value), UTC) == datetime.fromtimestamp(claims["exp"], UTC)
-    assert 86000 < float(value) - time.time() <= 86400
-
-
-def jwt_claims(token: str) -> Object:
-    payload = token.split(".")[1]
-    return dict(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
-
-
 # -- asked whether they are fit
 
 
@@ -85,14 +60,6 @@ def test_a_cluster_is_asked_before_it_is_listed(play: Play, admin: Driver) -> No
     stage.start(credentials_probe=True, frameworks="batch/job,kubeflow.org/pytorchjob")
     soon(lambda: "install the CRDs of pytorchjobs" in admin.active("p").get("message", ""))
     assert (admin.reason("p"), admin.listed("p")) == ("NoClusterUsable", None)
-
-
-def test_a_cluster_that_is_fit_is_listed(play: Play, admin: Driver) -> None:
-    stage = play("a")
-    stage.select("a")
-    stage.start(credentials_probe=True)
-    stage.until_connected("a")
-    soon(lambda: admin.active("p")["message"], "MultiKueueConfig and MultiKueueCluster generated")
 
 
 def test_a_dead_cluster_keeps_no_other_waiting_and_comes_when_it_is_back(

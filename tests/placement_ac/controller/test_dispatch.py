@@ -1,13 +1,9 @@
 """With our dispatcher, each job goes where its annotations say, among the clusters that are selected."""
 
-import functools
-import operator
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from placement_ac.config import policy
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, dispatched, label, soon, workloads_in
 
@@ -68,37 +64,3 @@ def test_a_job_whose_admission_was_applied_in_a_version_that_is_not_served_any_m
     label(admin, "c", gpu="b200")
     stage.until_runs("old", "c")
     assert stage.account("old")[:2] == (1, 1)
-
-
-def test_a_job_with_a_huge_annotation_waits_with_the_reason_and_delays_nobody(stage: Stage) -> None:
-    stage.submit("huge", annotations={SELECTOR: "," * 200_000})
-    stage.submit("other")
-    stage.until_runs("other", "a")
-    limit = "at most 8,192 characters are read, it has 200,000"
-    why = f"0/3 clusters fit: 3 couldn't be judged: shorten the annotation {SELECTOR}: {limit} (Limits)"
-    soon(lambda: entry(stage, "huge"), ("Pending", f"NoClusterFits: {why}"))
-
-
-def test_a_job_that_fits_has_its_turn_though_the_jobs_before_it_fit_nowhere(
-    admin: Driver, controllers: Controllers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(policy, "JUDGED_AT_ONCE", 1)
-    with dispatched(admin, controllers, ALL) as stage:
-        for n in range(7):
-            stage.submit(f"picky{n}", annotations={SELECTOR: f"gpu=x{n}"})
-        stage.submit("last", annotations={SELECTOR: "gpu!=x"})
-        stage.until_runs("last", "a")
-        assert stage.account("last")[:2] == (1, 1)
-
-
-def test_jobs_that_must_not_share_a_cluster(stage: Stage) -> None:
-    apart: Any = {"labels": {"app": "x"}, "annotations": {f"{DOMAIN}/anti-affinity": "app=x"}}
-    for name in ("one", "two", "three", "four"):
-        stage.submit(name, **apart)
-    running = stage.fleet.counter.running
-    soon(lambda: sorted(functools.reduce(operator.iadd, (running(name) for name in stage.jobs), [])), ALL)
-    [last] = [name for name in stage.jobs if not running(name)]
-    [first] = [name for name in stage.jobs if running(name) == ["a"]]
-    stage.finish(first)
-    stage.until_runs(last, "a")
-    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 4

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_DISPATCH_PROFILE
 from placement_ac.observability import logs
 from tests.support import commands
 from tests.support.driver import KUEUE, Controllers, Driver
@@ -106,49 +105,6 @@ def test_a_worker_that_refuses_is_logged_once_and_gets_jobs_nevertheless(
     logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
     assert len(logged) == len(SIZES)
     assert all("does not let the account" in line for line in logged)
-
-
-def test_a_worker_with_odd_numbers_is_logged_once_and_stops_nobody(stage: Stage, log: io.StringIO) -> None:
-    odd = {"metadata": {"name": "cluster-queue"}, "status": {"pendingWorkloads": -1}}
-    answer = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueueList", "items": [odd]}
-    stage.fleet.hubs["a"].faults.add("GET", "/clusterqueues$", status=200, body=answer, times=1000)
-    annotations = {ANNOTATION_DISPATCH_PROFILE: "Waiting=1"}
-    path = stage.admin.kueue("admissionchecks", "p")
-    stage.admin.ask("PATCH", path, {"metadata": {"annotations": annotations}}, "merge")
-    stage.submit("one", requests={GPU: "4"})
-    soon(lambda: nominations(stage, "one"), [["p-b"]])
-    time.sleep(0.6)  # the next question is then a new one
-    stage.submit("two", requests={GPU: "4"})
-    stage.until_runs("two", "b")
-    stage.select("b", "c")
-    soon(lambda: stage.admin.listed("p"), ["p-b", "p-c"])
-    logged = [line for line in log.getvalue().splitlines() if "cannot read a cluster's queues" in line]
-    assert len(logged) == 1
-    assert "correct ClusterQueue cluster-queue there: status.pendingWorkloads: Input should be" in logged[0]
-
-
-@pytest.mark.long
-def test_a_job_waits_for_a_slow_answer_but_not_for_long(stage: Stage) -> None:
-    stage.fleet.hubs["c"].faults.add("GET", "/clusterqueues$", delay=8.0)
-    began = time.monotonic()
-    stage.submit("one", requests={GPU: "1"})
-    soon(lambda: nominations(stage, "one"), [["p-b"]])
-    assert 2.0 <= time.monotonic() - began < 5.0
-
-
-def test_with_headroom_jobs_go_where_most_is_free(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch, FACTS_WAIT_SECONDS=15.0)  # a busy machine answers late, and then the first gets it
-    for name, gpus, cluster in (
-        ("one", "4", "c"),
-        ("two", "8", "c"),
-        ("three", "6", "b"),
-        ("four", "2", "c"),
-    ):
-        # An answer of the moment in which a job is placed counts the job twice, until the next one.
-        time.sleep(FACTS_AGAIN)
-        stage.submit(name, requests={GPU: gpus})
-        stage.until_runs(name, cluster)
-    assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 4
 
 
 def output_of(stage: Stage, settings: Path, *command: str) -> str:

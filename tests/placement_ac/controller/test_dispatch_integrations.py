@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.placement_ac.controller.test_dispatch import entry
 from tests.support import commands
 from tests.support.driver import Controllers, Driver
@@ -15,26 +13,13 @@ QUOTAS = {name: {"default": {GPU: "8"}} for name in ("a", "b")}
 WHY = "had no integration batch/job: add it to integrations.frameworks of Kueue's configuration there"
 
 
-@pytest.mark.parametrize(
-    ("look_for", "runs_on", "placed_on"),
-    [
-        pytest.param(("integrations",), ["b"], "p-b", id="with the setting, it runs on another cluster"),
-        pytest.param((), [], "p-a", id="without it, it is placed there and does not run"),
-    ],
-)
-def test_a_job_and_a_cluster_without_its_integration(
-    admin: Driver,
-    controllers: Controllers,
-    look_for: tuple[str, ...],
-    runs_on: list[str],
-    placed_on: str,
-) -> None:
-    settings = {"look_for": look_for}
+def test_a_job_runs_on_a_cluster_that_has_its_integration(admin: Driver, controllers: Controllers) -> None:
+    settings = {"look_for": ("integrations",)}
     with dispatched(admin, controllers, ["a", "b"], quotas=QUOTAS, controller=settings) as stage:
         stage.fleet.enable_integrations("a", "jobset.x-k8s.io/jobset")
         stage.submit("train", requests={GPU: "1"})
-        soon(lambda: stage.placed("train"), placed_on)
-        soon(lambda: stage.fleet.counter.running("train"), runs_on)
+        soon(lambda: stage.placed("train"), "p-b")
+        soon(lambda: stage.fleet.counter.running("train"), ["b"])
 
 
 def test_a_job_that_no_cluster_starts_says_why(

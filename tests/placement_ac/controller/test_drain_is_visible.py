@@ -21,8 +21,6 @@ from tests.support.jobs import Stage, open_stage, soon
 
 MODES: dict[str, dict[str, Any]] = {
     "gate": {},
-    "dispatcher": {"dispatcher": True, "unlist_after": 3600},
-    "dispatcher, unlisted at once": {"dispatcher": True, "unlist_after": 0},
     "dispatcher, shared names": {"dispatcher": True, "unlist_after": 3600, "cluster_names": "{cluster}"},
 }
 

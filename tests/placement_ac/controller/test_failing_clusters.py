@@ -14,7 +14,6 @@ from tests.support.jobs import Stage, dispatched, open_stage, soon
 from tests.support.monitoring import expressions, matches, selectors
 
 ALL = ["a", "b", "c"]
-ANNOTATION = "placement-ac.open-cluster-management.io/quarantine"
 SETTINGS = {"avoid_after_failure": 600}
 
 
@@ -40,22 +39,6 @@ def five_fail(stage: Stage) -> None:
         submit(stage, f"f{number}", number)
         soon(lambda number=number: failed(stage, f"f{number}"))
         assert stage.placed(f"f{number}") == "p-a"
-
-
-def annotate(admin: Driver, value: str | None) -> None:
-    body = {"metadata": {"annotations": {ANNOTATION: value}}}
-    admin.ask("PATCH", admin.kueue("multikueueclusters", "p-a"), body, "merge")
-
-
-def test_a_cluster_that_fails_every_job_gets_no_new_ones(stage: Stage, admin: Driver) -> None:
-    five_fail(stage)
-    soon(
-        lambda: stage.remark().startswith("quarantined: a (5 of 5 jobs failed there; one job may try it from")
-    )
-    submit(stage, "new", 5)
-    stage.until_runs("new", "b")
-    [event] = [message for reason, message in stage.warnings() if reason == "ClusterQuarantined"]
-    assert event.startswith("no new job is sent to a: 5 of 5 jobs failed there")
 
 
 def test_metrics_alert_and_dashboard_find_it(admin: Driver, controllers: Controllers) -> None:
@@ -96,23 +79,6 @@ def test_a_restart_reads_it_from_the_hub(admin: Driver, controllers: Controllers
         assert stage.remark().startswith("quarantined: a")
 
 
-def test_an_admin_lifts_it_forces_it_and_writes_something_else(stage: Stage, admin: Driver) -> None:
-    five_fail(stage)
-    soon(lambda: "quarantined: a (5" in stage.remark())
-    stage.fleet.recover("a")
-    annotate(admin, "false")
-    soon(stage.remark, "")
-    submit(stage, "lifted", 5)
-    stage.until_runs("lifted", "a")
-    annotate(admin, "true")
-    soon(stage.remark, "quarantined: a (an admin has quarantined it)")
-    submit(stage, "forced", 6)
-    stage.until_runs("forced", "b")
-    assert stage.fleet.counter.running("lifted") == ["a"]
-    annotate(admin, "no")
-    soon(lambda: f"set the annotation {ANNOTATION} of MultiKueueCluster p-a to" in stage.remark())
-
-
 def test_a_job_whose_pods_do_not_start_there_goes_elsewhere(stage: Stage) -> None:
     stage.fleet.break_down("a", None)
     stage.submit("again")
@@ -130,6 +96,8 @@ def test_the_commands_say_so(stage: Stage, tmp_path: Path) -> None:
     words = ("--kubeconfig", str(stage.controllers.kubeconfig), "--settings", str(settings))
     name = stage.workload("new")["metadata"]["name"]
     explained = commands.run("explain", "workload", name, *words).stdout
+    [event] = [message for reason, message in stage.warnings() if reason == "ClusterQuarantined"]
+    assert event.startswith("no new job is sent to a: 5 of 5 jobs failed there")
     assert "is quarantined: 5 of 5 jobs failed there" in " ".join(explained.split())
     assert "(Quarantine)" in explained
     status = commands.run("status", *words, "-o", "json").stdout

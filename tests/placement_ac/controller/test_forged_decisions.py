@@ -1,13 +1,12 @@
 """A PlacementDecision with a copied owner: the Placement's status does not name it."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.support.credentials import Stage, open_stage
 from tests.support.driver import Controllers, Driver, eventually
-from tests.support.jobs import managed, soon
+from tests.support.jobs import soon
 
 
 @pytest.fixture
@@ -44,29 +43,3 @@ def names_alone(admin: Driver, *decisions: str) -> None:
     }
     status = {"numberOfSelectedClusters": len(decisions), "decisionGroups": [group]}
     admin.ask("PATCH", f"{admin.ocm}/placements/p/status", {"status": status}, "merge")
-
-
-def test_it_brings_in_no_cluster_and_is_named(admin: Driver, controllers: Controllers) -> None:
-    admin.check("p")
-    admin.select("p", "a")
-    admin.secrets_for("b")
-    managed(admin, "a", "b")
-    names_alone(admin, "p-decision-1")
-    with controllers():
-        eventually(lambda: admin.listed("p"), ["p-a"])
-        admin.decide("p", "b", index=2)
-        eventually(lambda: "p-decision-2" in admin.active("p").get("message", ""))
-        eventually(lambda: admin.listed("p"), ["p-a"])
-        assert admin.active("p")["message"].endswith(
-            "delete PlacementDecision kueue-system/p-decision-2: status.decisionGroups of Placement "
-            "kueue-system/p does not name it, so it is ignored"
-        )
-    # A new controller knows its age by its creation alone, and younger ones may still be named.
-    made = admin.ask("GET", f"{admin.ocm}/placementdecisions/p-decision-2")["metadata"]["creationTimestamp"]
-    eventually(lambda: datetime.now(UTC) - datetime.fromisoformat(made) > timedelta(seconds=4))
-    since = len(admin.hub.journal)
-    with controllers():
-        eventually(lambda: "GET" in {request.method for request in admin.hub.journal[since:]})
-        admin.check("q")
-        eventually(lambda: admin.reason("q"), "PlacementNotFound")
-    assert [path for _, path in admin.writes(since) if not path.endswith("/q/status")] == []

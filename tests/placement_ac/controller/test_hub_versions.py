@@ -33,20 +33,8 @@ def _set_cap(crds: list[Object], most: int) -> list[Object]:
     return crds
 
 
-SECRET = {"kubeConfig": {"location": "multikueue-a", "locationType": "Secret"}}
-
-
-@pytest.mark.parametrize(
-    ("served", "spec"),
-    [
-        pytest.param("v1beta2", {"clusterSource": SECRET}, id="v1beta2"),
-        pytest.param("v1beta1", SECRET, id="v1beta1"),
-    ],
-)
-def test_each_version_of_kueue_gets_its_own_fields(
-    a_hub: HubMaker, tmp_path: Path, served: str, spec: Object
-) -> None:
-    with a_hub(crds=kueue_of(served)) as hub, Driver(hub, served) as admin:
+def test_an_older_version_of_kueue_gets_its_own_fields(a_hub: HubMaker, tmp_path: Path) -> None:
+    with a_hub(crds=kueue_of("v1beta1")) as hub, Driver(hub, "v1beta1") as admin:
         admin.namespace("kueue-system")
         admin.check("p")
         admin.select("p", "a")
@@ -55,26 +43,9 @@ def test_each_version_of_kueue_gets_its_own_fields(
             controllers.start()
             eventually(lambda: admin.reason("p"), "Active")
         cluster = admin.get(admin.kueue("multikueueclusters", "p-a")) or {}
-        assert cluster["spec"] == spec
-        assert cluster["metadata"]["ownerReferences"][0]["apiVersion"] == f"kueue.x-k8s.io/{served}"
+        assert cluster["spec"] == {"kubeConfig": {"location": "multikueue-a", "locationType": "Secret"}}
+        assert cluster["metadata"]["ownerReferences"][0]["apiVersion"] == "kueue.x-k8s.io/v1beta1"
         assert admin.listed("p") == ["p-a"]
-
-
-def test_an_old_kueue_without_cluster_profiles_is_reported(a_hub: HubMaker, tmp_path: Path) -> None:
-    with a_hub(crds=kueue_of("v1beta1")) as hub, Driver(hub, "v1beta1") as admin:
-        admin.namespace("kueue-system")
-        admin.check("p")
-        admin.placement("p")
-        admin.decide("p", "a")
-        admin.profile("a", accessProviders=[{"name": "ocm", "cluster": {"server": "https://a"}}])
-        hub.write_kubeconfig(tmp_path / "kubeconfig")
-        with Controllers(tmp_path / "kubeconfig") as controllers:
-            controllers.start()
-            eventually(lambda: admin.reason("p"), "NoClusterUsable")
-        assert (
-            "update Kueue on this hub to one with v1beta2: it is too old for ClusterProfiles"
-            in admin.active("p")["message"]
-        )
 
 
 def test_the_cap_is_the_one_of_the_served_schema(a_hub: HubMaker, tmp_path: Path) -> None:

@@ -154,13 +154,6 @@ def grant(worker: Driver, rules: list[object]) -> None:
         worker.ask("PATCH", f"{rbac}/{plural}/k", version | body, "apply", force="true")
 
 
-def test_the_job_kinds_are_those_that_this_release_ships(play: Play, admin: Driver) -> None:
-    stage = play()
-    deploy(admin, "v0.18.6")
-    stage.start(frameworks="")
-    soon(lambda: granted(stage), needed(rights.default_frameworks(rights.KueueRelease(0, 18, 6)), "0.18.6"))
-
-
 def test_a_release_and_gates_that_are_set_count_and_nothing_is_read(play: Play, admin: Driver) -> None:
     stage = play()
     deploy(admin, "v0.19.0")
@@ -215,15 +208,6 @@ def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, adm
             )
         ]
     assert asked == [200, 200, 403, 403]
-
-
-def test_nothing_is_read_when_nothing_is_made_or_asked(play: Play, admin: Driver) -> None:
-    stage = play()
-    deploy(admin, "v0.19.0")
-    admin.secrets_for("a")
-    stage.start(credentials_provision="none")
-    soon(lambda: admin.listed("p"), ["p-a"])
-    assert asked_for_deployments(admin) == 0
 
 
 def test_a_release_that_may_not_be_read_is_reported_once_and_found_later(

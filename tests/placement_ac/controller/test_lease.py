@@ -167,19 +167,6 @@ def test_who_cannot_renew_stops_writing_and_goes_on_when_it_can(
     assert audit(hub).strays == []
 
 
-def test_who_comes_back_after_an_outage_leads_before_it_writes(hub: Hub, admin: Driver, start: Start) -> None:
-    start("one", **QUICK)
-    start("two", **QUICK)
-    soon(lambda: admin.listed("p"), ["p-a"])
-    soon(lambda: is_warm(hub, *NAMES))
-    with hub.outage():
-        began = time.time()
-        soon(lambda: time.time() > began + 3.5)
-    admin.decide("p", "b")
-    soon(lambda: admin.listed("p"), ["p-b"])
-    assert audit(hub).strays == []
-
-
 @pytest.mark.usefixtures("admin")
 async def test_a_term_that_ended_while_it_was_asleep_is_reported_before_the_next_one_begins(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -217,14 +204,6 @@ async def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path
 
 def renewals(hub: Hub) -> int:
     return sum(request.method == "PUT" for request in tuple(hub.journal))
-
-
-def test_a_lease_that_cannot_be_read_ends_nothing(hub: Hub, admin: Driver, start: Start) -> None:
-    garbage = {"metadata": {"name": "placement-ac", "resourceVersion": "1"}, "spec": ["x"]}
-    hub.faults.add("GET", LEASE, status=200, body=garbage, times=2)
-    hub.faults.add("GET", LEASE, status=200, body={"spec": 1}, times=2)
-    start("one", **QUICK)
-    soon(lambda: admin.listed("p"), ["p-a"])
 
 
 @pytest.mark.parametrize("path", [LEASE, LEASES], ids=["read", "watched"])

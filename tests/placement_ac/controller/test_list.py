@@ -1,14 +1,8 @@
 """How the list of clusters is kept calm: the guard against mass loss, and the damping of its order."""
 
-from typing import Final
-
 from placement_lab.short_waits import short_waits
-from tests.support.driver import OCM, SCORES, Controllers, Driver, eventually
-from tests.support.jobs import GENERATED, Play, Stage, soon
-
-NAMES: Final = tuple(f"c{number:02}" for number in range(20))
-UPDATES: Final = 200
-
+from tests.support.driver import OCM
+from tests.support.jobs import Play, Stage, soon
 
 # -- the guard
 
@@ -60,79 +54,3 @@ def test_clusters_that_have_left_come_back_when_more_are_lost(play: Play) -> Non
         soon(lambda: held_for(stage), "5 min")
         stage.select(*"def")
         soon(stage.listed, [*"def"])
-
-
-# -- damping
-
-
-def scored(admin: Driver, cluster: str, value: int) -> None:
-    status = {"status": {"scores": [{"name": "gpu", "value": value}]}}
-    admin.ask("PATCH", f"{SCORES.format(cluster)}/usage/status", status, "merge")
-
-
-def addon_scores(admin: Driver, **values: int) -> None:
-    for cluster, value in values.items():
-        admin.namespace(cluster)
-        kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
-        admin.ask("POST", SCORES.format(cluster), kind | {"metadata": {"name": "usage"}})
-        scored(admin, cluster, value)
-
-
-def ranked(admin: Driver, placement: str, *clusters: str) -> None:
-    """A Placement that ranks by the AddOn's score; its decision has none."""
-    coordinate = {"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "gpu"}}
-    policy = {"mode": "Exact", "configurations": [{"scoreCoordinate": coordinate, "weight": 1}]}
-    admin.check(placement)
-    admin.placement(placement, prioritizerPolicy=policy)
-    decided(admin, placement, *clusters)
-
-
-def decided(admin: Driver, placement: str, *clusters: str) -> None:
-    admin.decide(placement, *clusters)
-    admin.placement_says(placement, len(clusters))
-
-
-def orders(admin: Driver, since: int) -> list[list[str]]:
-    """The lists that were written for p since a place in the journal."""
-    asked = [r for r in admin.hub.journal[since:] if r.path == admin.kueue("multikueueconfigs", "p")]
-    written = [r for r in asked if r.method == "PATCH" and r.user_agent == "placement-ac"]
-    return [[name.removeprefix("p-") for name in r.body["spec"]["clusters"]] for r in written]
-
-
-def test_scores_that_hardly_change_the_order_write_nothing(admin: Driver, controllers: Controllers) -> None:
-    """q is there to tell when a score has been seen: it lists z before c18 until c18's is better by far."""
-    admin.secrets_for(*NAMES, "z")
-    base = {name: 50 - 5 * at for at, name in enumerate(NAMES)}
-    addon_scores(admin, **base, z=0)
-    ranked(admin, "p", *NAMES)
-    ranked(admin, "q", "c18", "z")
-    with controllers():
-        eventually(
-            lambda: (admin.listed("p"), admin.listed("q")), ([f"p-{n}" for n in NAMES], ["q-z", "q-c18"])
-        )
-        eventually(lambda: (admin.reason("p"), admin.reason("q")), ("Active", "Active"))
-
-    since = len(admin.hub.journal)
-    damped = {"REORDER_MARGIN": 10, "REORDER_SECONDS": 6.0}  # the interval begins anew with a start
-    with short_waits(**damped), controllers():
-        _play_scores(admin, since, base)
-
-
-def _play_scores(admin: Driver, since: int, base: dict[str, int]) -> None:
-    for update in range(UPDATES):  # neighbours change places every time
-        name = NAMES[update % 20]
-        scored(admin, name, base[name] + (5 if (update // 20 + update) % 2 else -5))
-    assert orders(admin, since) == []
-
-    scored(admin, "c19", 90)
-    soon(lambda: (admin.listed("p") or [""])[0], "p-c19")
-    scored(admin, "c18", 100)
-    soon(lambda: admin.listed("q"), ["q-c18", "q-z"])
-    [order] = orders(admin, since)
-    assert order.index("c18") > 15, "the order alone is written once in the interval at most"
-
-    decided(admin, "p", *(name for name in NAMES if name != "c05"))
-    soon(lambda: len(orders(admin, since)), 2)
-    newest = orders(admin, since)[1]
-    assert (newest[:2], len(newest), "c05" in newest) == (["c18", "c19"], 19, False)
-    assert admin.active("p")["message"] == GENERATED

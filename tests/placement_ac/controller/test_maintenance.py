@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from placement_ac.core.api.constants import ANNOTATION_MAINTENANCE, OUR_CONTROLLER
+from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_lab.standins.multikueue import KueueSettings
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import Stage, dispatched, open_stage, soon
@@ -46,18 +46,6 @@ def once(stage: Stage) -> None:
     assert {job: stage.account(job)[:2] for job in stage.jobs} == dict.fromkeys(stage.jobs, (1, 1))
 
 
-def test_a_job_that_is_too_long_goes_elsewhere_and_a_short_one_may_come(ours: Stage) -> None:
-    announce(ours, at(3600))
-    ours.submit("long", max_seconds=7200)
-    ours.submit("short", max_seconds=60)
-    ours.submit("silent")
-    ours.until_runs("long", "b")
-    ours.until_runs("short", "a")
-    ours.until_runs("silent", "a")
-    assert ours.nominations("long") == [["p-b"]]
-    once(ours)
-
-
 def test_at_the_hour_none_comes_any_more_and_what_runs_goes_on(ours: Stage) -> None:
     ours.submit("runs")
     ours.until_runs("runs", "a")
@@ -73,21 +61,6 @@ def test_at_the_hour_none_comes_any_more_and_what_runs_goes_on(ours: Stage) -> N
     ours.submit("again")
     ours.until_runs("again", "a")
     once(ours)
-
-
-def test_a_job_that_waits_there_when_it_is_announced_is_taken_back_if_it_is_too_long(
-    admin: Driver, controllers: Controllers
-) -> None:
-    with dispatched(admin, controllers, ALL, held=["a"]) as stage:
-        for name, seconds in (("long", 7200), ("short", 60)):
-            stage.submit(name, max_seconds=seconds)
-            stage.until_waits(name, "a")
-        announce(stage, at(3600))
-        stage.until_runs("long", "b")
-        assert stage.copies("short") == ["a"]
-        stage.fleet.release("a")
-        stage.until_runs("short", "a")
-        once(stage)
 
 
 def test_by_force_the_rest_starts_once_elsewhere_though_the_controller_restarts(
@@ -135,23 +108,3 @@ def test_with_kueues_dispatcher_force_sends_back_through_the_gate(kueues: Stage)
     kueues.fleet.release("b")
     kueues.until_runs("runs", "b")
     assert kueues.account("runs")[:2] == (1, 2)
-
-
-def test_the_only_cluster_goes_too_and_jobs_wait_with_the_reason(ours: Stage, admin: Driver) -> None:
-    ours.select("a")
-    soon(ours.listed, ["a"])
-    announce(ours, at(0))
-    ours.submit("waits")
-    soon(lambda: admin.reason("p"), "NoClusterUsable")
-    assert "in maintenance since" in admin.active("p")["message"]
-    announce(ours, None)
-    ours.until_runs("waits", "a")
-    once(ours)
-
-
-def test_an_annotation_that_cannot_be_read_is_reported_and_ignored(ours: Stage) -> None:
-    announce(ours, "tonight")
-    assert ours.remark().startswith(f"a: correct the annotation {ANNOTATION_MAINTENANCE}: ")
-    ours.submit("job", max_seconds=7200)
-    ours.until_runs("job", "a")
-    once(ours)

@@ -14,8 +14,6 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ALL: dict[str, list[str]] = {"*": ["*"]}
 FEW = {"kueue.x-k8s.io": ["workloads", "workloads/status"], "batch": ["jobs", "jobs/status"]}
 """Of an account that sees neither Namespace kube-system nor ClusterQueues."""
-PUBLISHED = FEW | {"kueue.x-k8s.io": ["workloads", "workloads/status", "clusterqueues", "localqueues"]}
-"""Of Kueue's published rights, those that matter here."""
 
 
 def kubeconfig_with(stage: Stage, rights: dict[str, list[str]], user: str) -> str:
@@ -62,8 +60,6 @@ def replace_account(stage: Stage, rights: dict[str, list[str]]) -> None:
     ("first", "second"),
     [
         pytest.param(ALL, ALL, id="kube-system"),
-        pytest.param(PUBLISHED, ALL, id="ClusterQueues"),
-        pytest.param(FEW, ALL, id="copies of one that sees them alone"),
         pytest.param(FEW, FEW, id="copies of both"),
     ],
 )

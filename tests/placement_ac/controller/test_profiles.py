@@ -77,17 +77,6 @@ def test_a_server_that_is_not_allowed_is_reported(
     soon(lambda: admin.listed("p"), ["p-a"])
 
 
-def test_provisioned_credentials_wait_for_an_allowed_server(
-    stage: Stage, admin: Driver, tmp_path: Path
-) -> None:
-    stage.start(credentials_form="cluster-profile", access_providers=allows(tmp_path, "example.com"))
-    add_profile(admin, "https://a.evil.test")
-    soon(lambda: NOT_ALLOWED in admin.active("p").get("message", ""))
-    status = {"status": offer_at("https://a.example.com")}
-    admin.ask("PATCH", f"{PROFILES}/a/status", status, "merge")
-    soon(lambda: stage.source("p-a"), BY_PROFILE)
-
-
 def test_no_secret_of_ours_is_written(stage: Stage, admin: Driver) -> None:
     stage.start(credentials_form="cluster-profile")
     soon(lambda: "the ClusterProfile of a" in admin.active("p").get("message", ""))

@@ -140,6 +140,7 @@ async def test_a_list_that_somebody_fights_over_is_no_reason_to_try_at_once(
     await rig.list()
     assert await rig.look() is None
     assert rig.later[-1] == (P, PACED_SECONDS)
+    assert {check_states(job, name)["p"] for name in ("second", "third")} == {"Pending"}, "the list is wrong"
 
 
 async def test_a_workload_that_has_gone_is_nothing_to_try_again(job: Driver, rig: Rig) -> None:

@@ -1,17 +1,14 @@
 """Scores that the controller reports, on a hub: it reads the workers, whether they are listed or not."""
 
-import itertools
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from placement_ac.core.api.fields import parse_time
 from placement_lab.short_waits import short_waits
 from tests.support.driver import CORE, OCM, Controllers, Driver, Object
-from tests.support.jobs import MANAGED, Stage, open_stage, soon
+from tests.support.jobs import Stage, open_stage, soon
 
 GPU = "nvidia.com/gpu"
 SETTINGS: dict[str, Any] = {"report_scores": True, "settle": 0.0}
@@ -90,60 +87,22 @@ def test_every_cluster_that_can_be_read_gets_scores_selected_or_not(stage: Stage
     soon(lambda: scores(stage, "a")["gpuFree"] >= 99)
 
 
-def test_a_score_is_valid_for_three_intervals_and_lasts_while_the_worker_can_be_read(stage: Stage) -> None:
-    began = datetime.now(UTC)
+def test_nothing_is_read_or_written_where_nobody_uses_the_scores(stage: Stage) -> None:
+    choose_by(stage.admin, "gpuFree", resource="theirs")
     stage.controllers.start(**SETTINGS)
-    soon(lambda: len(status_writes(stage, "b")) >= 3)
-    took = datetime.now(UTC) - began
-    until = [parse_time(status["validUntil"]) for status in status_writes(stage, "b")]
-    assert all(
-        when and began + timedelta(seconds=3) <= when <= began + took + timedelta(seconds=4) for when in until
-    )
-    apart = [(later - when).total_seconds() for when, later in itertools.pairwise(until) if when and later]
-    assert min(apart) >= 1
-    stage.fleet.kill("b")
-    time.sleep(4.5)  # what is tested: nothing is written any more, and what was written has expired
-    last = parse_time(status_writes(stage, "b")[-1]["validUntil"])
-    assert last
-    assert last < datetime.now(UTC)
-    stage.fleet.revive("b")
-    soon(lambda: (parse_time(status_writes(stage, "b")[-1]["validUntil"]) or last) > datetime.now(UTC))
-
-
-@pytest.mark.parametrize(
-    "settings", [pytest.param({"report_scores": False}, id="off"), pytest.param(SETTINGS, id="another score")]
-)
-def test_nothing_is_read_or_written_where_nobody_uses_the_scores(stage: Stage, settings: Any) -> None:
-    if settings["report_scores"]:
-        choose_by(stage.admin, "gpuFree", resource="theirs")
-    stage.controllers.start(**settings)
     stage.until_listed("a")
     time.sleep(1.0)  # what is tested: nothing comes
     assert (questions(stage), gpus(stage)) == (0, dict.fromkeys(QUOTAS))
-    if settings["report_scores"]:
-        choose_by(stage.admin, "waiting")
-        soon(lambda: gpus(stage), {"a": 100, "b": 100, "c": -100})
-        choose_by(stage.admin, "waiting", resource="theirs")
-        soon(lambda: _at_rest(stage))
+    choose_by(stage.admin, "waiting")
+    soon(lambda: gpus(stage), {"a": 100, "b": 100, "c": -100})
+    choose_by(stage.admin, "waiting", resource="theirs")
+    soon(lambda: _at_rest(stage))
 
 
 def _at_rest(stage: Stage) -> bool:
     asked, written = questions(stage), [len(status_writes(stage, name)) for name in QUOTAS]
     time.sleep(2.5)  # what is tested: nothing comes in several readings
     return (asked, written) == (questions(stage), [len(status_writes(stage, name)) for name in QUOTAS])
-
-
-def test_a_score_of_somebody_else_is_left_alone_until_it_is_handed_over(stage: Stage) -> None:
-    admin, path = stage.admin, f"{SCORES.format('b')}/placement-ac"
-    kind = {"apiVersion": "cluster.open-cluster-management.io/v1alpha1", "kind": "AddOnPlacementScore"}
-    admin.ask("POST", SCORES.format("b"), kind | {"metadata": {"name": "placement-ac"}})
-    admin.ask("PATCH", f"{path}/status", {"status": {"scores": [{"name": "gpuFree", "value": 7}]}}, "merge")
-    stage.controllers.start(**SETTINGS)
-    soon(lambda: gpus(stage), {"a": 100, "b": 7, "c": -100})
-    assert status_writes(stage, "b") == []
-    annotation = {"placement-ac.open-cluster-management.io/adopt": "true"}
-    admin.ask("PATCH", path, {"metadata": {"annotations": annotation}}, "merge")
-    soon(lambda: gpus(stage)["b"], 99)  # a, which is selected, is as free
 
 
 def test_what_somebody_does_to_the_object_is_reverted(stage: Stage) -> None:
@@ -155,13 +114,6 @@ def test_what_somebody_does_to_the_object_is_reverted(stage: Stage) -> None:
     soon(lambda: stage.admin.ask("GET", path)["metadata"].get("labels"), labels)
     stage.admin.ask("DELETE", path)
     soon(lambda: gpus(stage)["b"], 100)
-
-
-def test_it_belongs_to_the_checks_that_use_it(stage: Stage) -> None:
-    stage.controllers.start(**SETTINGS)
-    soon(lambda: gpus(stage)["b"], 100)
-    [owner] = stage.admin.ask("GET", f"{SCORES.format('b')}/placement-ac")["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"]) == ("AdmissionCheck", "p")
 
 
 def test_the_health_of_gpus_needs_the_nodes(stage: Stage) -> None:
@@ -185,12 +137,3 @@ def test_a_restart_continues_where_it_was(stage: Stage) -> None:
         with stage.controllers(**SETTINGS):
             soon(lambda: questions(stage) > 12)
     assert len(status_writes(stage, "b")) == 1
-
-
-def test_a_cluster_that_leaves_the_hub_needs_nothing(stage: Stage) -> None:
-    stage.controllers.start(**SETTINGS)
-    soon(lambda: gpus(stage)["b"], 100)
-    stage.admin.ask("DELETE", f"{MANAGED}/b")
-    stage.admin.ask("DELETE", f"{SCORES.format('b')}/placement-ac")
-    time.sleep(1.5)  # what is tested: nothing comes
-    assert gpus(stage)["b"] is None

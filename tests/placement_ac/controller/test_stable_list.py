@@ -53,15 +53,6 @@ def test_flips_change_no_list_and_jobs_follow_the_decision(stage: Stage) -> None
     assert [stage.account(job)[:2] for job in stage.jobs] == [(1, 1)] * 6
 
 
-def test_an_admin_lets_one_leave(stage: Stage, admin: Driver) -> None:
-    stage.select("a")
-    soon(stage.remark, "listed, standing by: b, c")
-    note = {"metadata": {"annotations": {"placement-ac.open-cluster-management.io/unlist": "b"}}}
-    admin.ask("PATCH", admin.kueue("multikueueconfigs", "p"), note, "merge")
-    stage.until_listed("a", "c")
-    soon(stage.remark, "listed, standing by: c")
-
-
 def test_status_and_explain_show_which_clusters_stand_by(stage: Stage, tmp_path: Path) -> None:
     stage.select("a")
     soon(stage.remark, "listed, standing by: b, c")

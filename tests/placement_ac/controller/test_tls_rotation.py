@@ -101,12 +101,12 @@ def restart(hub: Hub, change: Callable[[], object]) -> None:
         change()
 
 
-@pytest.mark.parametrize("leader_elect", [False, True], ids=["", "with a Lease"])
 def test_a_new_ca_in_the_kubeconfig(
-    hub: Hub, admin: Driver, controllers: Controllers, log: io.StringIO, leader_elect: bool
+    hub: Hub, admin: Driver, controllers: Controllers, log: io.StringIO
 ) -> None:
+    """The Lease has a client of its own."""
     hub.write_kubeconfig(controllers.kubeconfig)
-    controllers.start(leader_elect=leader_elect)
+    controllers.start(leader_elect=True)
     eventually(asking_for(admin, "before"), "Active")
     restart(hub, hub.rotate_ca)
     reason = asking_for(admin, "after")
@@ -116,24 +116,6 @@ def test_a_new_ca_in_the_kubeconfig(
     assert log.getvalue().count(CHANGED) == 1
 
 
-def test_a_new_ca_in_a_file_that_was_half_written_for_a_while(
-    hub: Hub, admin: Driver, controllers: Controllers, files: Files, log: io.StringIO
-) -> None:
-    controllers.start()
-    eventually(asking_for(admin, "before"), "Active")
-    restart(hub, hub.rotate_ca)
-    reason = asking_for(admin, "after")
-    put(files.ca, hub.ca_certificate[:200])
-    eventually(lambda: BROKEN in log.getvalue())
-    eventually(lambda: AWAY in log.getvalue())
-    files.write_ca()
-    eventually(reason, "Active", seconds=SOON)
-    assert log.getvalue().count(BROKEN) == 1
-    assert log.getvalue().count("the login is renewed again") == 1
-    assert hub.ca_certificate.decode().splitlines()[1] not in log.getvalue()
-
-
-@pytest.mark.parametrize("name", ["ca.crt", "client.crt", "kubeconfig"])
 def test_a_broken_file_breaks_no_login_that_works(
     hub: Hub,
     admin: Driver,
@@ -141,12 +123,11 @@ def test_a_broken_file_breaks_no_login_that_works(
     files: Files,
     log: io.StringIO,
     monkeypatch: pytest.MonkeyPatch,
-    name: str,
 ) -> None:
     shorten(monkeypatch, HEADERS_SECONDS=0.0)
     controllers.start()
     eventually(asking_for(admin, "before"), "Active")
-    put(files.folder / name, b"-----BEGIN CERTIFICATE-----\nnone")
+    put(files.ca, b"-----BEGIN CERTIFICATE-----\nnone")
     restart(hub, lambda: None)  # what follows has new connections
     eventually(asking_for(admin, "after"), "Active", seconds=SOON)
     eventually(lambda: BROKEN in log.getvalue())

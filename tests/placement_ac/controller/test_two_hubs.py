@@ -51,13 +51,3 @@ def test_it_is_left_out_until_an_admin_consents(stage: Stage, monkeypatch: pytes
     stage.admin.ask("PATCH", f"{MANAGED}/shared", consent, "merge")
     stage.until_listed("shared", "w")
     soon(lambda: is_there(worker), {})  # Kueue's garbage collection
-
-
-def test_it_is_listed_when_the_other_job_has_ended(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(monkeypatch, FRESH_SECONDS=1.0)
-    runs_for_another_hub(stage)
-    stage.select("shared")
-    stage.controllers.start()
-    soon(lambda: stage.admin.active("p").get("reason"), "NoClusterUsable")
-    stage.fleet.finish("theirs")
-    stage.until_listed("shared")

@@ -7,7 +7,7 @@ import pytest
 
 from placement_lab.standins.multikueue import hub_job
 from tests.support import commands
-from tests.support.bare_workers import ALLOCATABLE, GPU, BareStage, bare_stage
+from tests.support.bare_workers import GPU, BareStage, bare_stage
 from tests.support.driver import Controllers, Driver
 from tests.support.jobs import label, soon
 from tests.support.stage import shorten
@@ -121,17 +121,6 @@ def test_quota_follows_what_lasts_and_never_falls_below_what_is_in_use(
     soon(bare.stage.remark, "")
 
 
-def test_a_flicker_of_what_a_cluster_can_allocate_writes_nothing(bare: BareStage) -> None:
-    bare.stage.until_listed("c1", "c2")
-    bare.allocatable("c1", **{"cpu": "100", GPU: "2"})
-    bare.allocatable("c1", **ALLOCATABLE)
-    bare.local_queue("more", "team-a", "team")
-    soon(lambda: bare.there("c1", "localqueues", "more", "team-a"))
-    assert bare.quota("c1", "team") == {"cpu": "90", GPU: "8"}
-    soon(lambda: bare.work_writes("c1") >= 2)  # the journal has a request when it has been answered
-    assert bare.work_writes("c1") == 2
-
-
 TEMPLATE = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
@@ -157,23 +146,16 @@ spec:
 """
 
 
-def test_a_template_makes_the_queues(admin: Driver, controllers: Controllers) -> None:
-    with bare_stage(admin, controllers, "c1", "c2", start=False) as bare:
-        for cluster in ("c1", "c2"):
-            label(admin, cluster, region="eu")
-        bare.template(TEMPLATE)
-        controllers.start(worker_setup="manifestwork", worker_setup_template="queues")
-        bare.stage.until_listed("c1", "c2")
-        assert bare.quota("c1", "all") == {GPU: "4"}
-        assert bare.there("c1", "localqueues", "team", "team-a")["spec"] == {"clusterQueue": "all"}
-
-
-def test_a_wrong_template_changes_nothing_and_names_the_line(admin: Driver, controllers: Controllers) -> None:
+def test_a_template_makes_the_queues_and_a_wrong_one_changes_nothing_and_names_the_line(
+    admin: Driver, controllers: Controllers
+) -> None:
     with bare_stage(admin, controllers, "c1", "c2", start=False) as bare:
         label(admin, "c1", region="eu")
         bare.template(TEMPLATE)
         controllers.start(worker_setup="manifestwork", worker_setup_template="queues")
         bare.stage.until_listed("c1")
+        assert bare.quota("c1", "all") == {GPU: "4"}
+        assert bare.there("c1", "localqueues", "team", "team-a")["spec"] == {"clusterQueue": "all"}
         where = "in queues.yaml of ConfigMap kueue-system/queues"
         soon(bare.stage.remark, f"left out: c2 ({where}, line 8: give c2 the label region: it has none)")
         writes = bare.work_writes("c1")

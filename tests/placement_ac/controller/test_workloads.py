@@ -112,23 +112,6 @@ def test_nothing_but_our_entry_is_written_and_only_when_it_changes(
     assert (now("mine"), now("theirs")) == (placed, theirs)
 
 
-def test_a_workload_that_no_cluster_can_take_gives_its_quota_back(
-    admin: Driver, controllers: Controllers
-) -> None:
-    admin.check("p")
-    admin.select("p")
-    has_quota(admin, "w", "mk", "p")
-    controllers.start(retry_waiting_after=0.3)
-
-    def ours() -> Object:
-        checks = admin.ask("GET", f"{WORKLOADS}/w")["status"]["admissionChecks"]
-        return next(dict(check) for check in checks if check["name"] == "p")
-
-    soon(lambda: ours()["state"], "Retry")
-    assert ours()["requeueAfterSeconds"] == 60
-    assert ours()["message"].startswith("NoClusterSelected: Placement kueue-system/p selects no cluster")
-
-
 # -- our own dispatcher
 
 

@@ -158,39 +158,16 @@ CASES |= {
     "proxy-url without a scheme": cluster(proxy_url="127.0.0.1:1"),
     "HTTPS_PROXY": by_environment(HTTPS_PROXY="{http}"),
     "https_proxy": by_environment(https_proxy="{http}"),
-    "HTTPS_PROXY before https_proxy": by_environment(HTTPS_PROXY="{http}", https_proxy="http://127.0.0.1:9"),
-    "an empty HTTPS_PROXY": by_environment(HTTPS_PROXY="", https_proxy="{http}"),
-    "HTTPS_PROXY without a scheme": by_environment(HTTPS_PROXY="{bare}"),
     "HTTPS_PROXY https": by_environment(HTTPS_PROXY="{https}"),
     "HTTPS_PROXY socks5": by_environment(HTTPS_PROXY="{socks5}"),
-    "HTTP_PROXY is not for https": by_environment(HTTP_PROXY="{http}"),
-    "ALL_PROXY is ignored": by_environment(ALL_PROXY="{http}", all_proxy="{http}"),
     "HTTP_PROXY for http": by_environment(f"http://{HOST}:8080", HTTP_PROXY="{http}"),
-    "HTTPS_PROXY is not for http": by_environment(f"http://{HOST}:8080", HTTPS_PROXY="{http}"),
     "a loopback address has no proxy": by_environment(
         "https://127.0.0.1:{https}", HTTPS_PROXY="http://127.0.0.1:9"
     ),
-    "localhost has no proxy": by_environment("https://localhost:{https}", HTTPS_PROXY="http://127.0.0.1:9"),
     **{
         f"NO_PROXY={entry}": by_environment(HTTPS_PROXY="{http}", NO_PROXY=entry)
-        for entry in (
-            "*",
-            HOST,
-            "example.invalid",
-            ".example.invalid",
-            "*.example.invalid",
-            ".invalid, other",
-            f"{HOST}:6443",
-            f"{HOST}:443",
-            "HUB.EXAMPLE.INVALID",
-            "ub.example.invalid",
-            "other.example.invalid",
-            f".{HOST}",
-            "10.0.0.0/8",
-        )
+        for entry in ("*", HOST, ".example.invalid", "10.0.0.0/8")
     },
-    "no_proxy": by_environment(HTTPS_PROXY="{http}", no_proxy="example.invalid"),
-    "NO_PROXY before no_proxy": by_environment(HTTPS_PROXY="{http}", NO_PROXY="other", no_proxy="*"),
 }
 
 

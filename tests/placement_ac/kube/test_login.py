@@ -28,8 +28,7 @@ from placement_ac.core.kubeconfig.source import ClusterAccess
 from placement_ac.kube.client import Client
 from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
-from tests.support import commands
-from tests.support.exec_plugins import TOKEN, V1, executable, gives
+from tests.support.exec_plugins import TOKEN
 from tests.support.kubeconfigs import one_context
 
 CHECKS = ADMISSION_CHECK.at("v1beta2")
@@ -48,10 +47,6 @@ async def count_checks(login: Login) -> int:
         return len((await client.list(CHECKS)).items)
 
 
-async def test_a_token(hub: Hub, tmp_path: Path) -> None:
-    assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))) == 0
-
-
 async def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Path) -> None:
     path = kubeconfig(hub, tmp_path / "c", {"token": hub.token})
     content = yaml.safe_load(path.read_text())
@@ -62,12 +57,6 @@ async def test_no_verification_if_the_kubeconfig_says_so(hub: Hub, tmp_path: Pat
     content["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
     path.write_text(yaml.safe_dump(content))
     assert await count_checks(Login(path)) == 0
-
-
-async def test_an_exec_plugin(hub: Hub, tmp_path: Path) -> None:
-    plugin = executable(tmp_path / "plugin", gives(hub.token))
-    command = {"apiVersion": V1, "command": plugin, "interactiveMode": "Never"}
-    assert await count_checks(Login(kubeconfig(hub, tmp_path / "c", {"exec": command}))) == 0
 
 
 @pytest.mark.parametrize(
@@ -204,17 +193,6 @@ def test_a_pod_without_a_usable_account_is_reported(
         Login()
 
 
-async def test_a_token_that_was_replaced_in_the_kubeconfig_is_read_when_the_old_one_is_refused(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = kubeconfig(hub, tmp_path / "c", {"token": "old"})
-    async with Client(Login(path)) as client:
-        with pytest.raises(Unavailable):
-            await client.list(CHECKS)
-        kubeconfig(hub, path, {"token": hub.token})
-        assert (await client.list(CHECKS)).items == ()
-
-
 @pytest.fixture
 def pod(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a Pod's account on the hub."""
@@ -316,7 +294,6 @@ async def test_several_files_are_merged(hub: Hub, tmp_path: Path, monkeypatch: p
     [
         pytest.param("", "use --context: no context is chosen", id="empty"),
         pytest.param("}{", "it is not YAML: line 1: .*expected", id="not YAML"),
-        pytest.param("clusters: []", "use --context: no context is chosen", id="no context"),
     ],
 )
 def test_a_broken_kubeconfig_is_reported(tmp_path: Path, content: str, problem: str) -> None:
@@ -463,14 +440,6 @@ async def test_who_asks_outlives_the_end_of_what_was_done_for_it(
             await asking
 
 
-@pytest.mark.parametrize("problem", ["soon", "-1", ""])
-async def test_a_retry_after_that_makes_no_sense_is_no_wait(hub: Hub, client: Client, problem: str) -> None:
-    hub.faults.add("GET", "admissionchecks", status=429, headers={"Retry-After": problem})
-    with pytest.raises(Unavailable) as error:
-        await client.get(CHECKS, "x")
-    assert error.value.retry_after in (None, 0.0)
-
-
 async def test_a_command_waits_for_a_server_that_is_too_busy(hub: Hub, tmp_path: Path) -> None:
     """As kubectl: a new CRD's storage, for one, is not ready at once. The controller has its own pauses."""
     login = Login(kubeconfig(hub, tmp_path / "c", {"token": hub.token}))
@@ -506,12 +475,3 @@ def test_a_kubeconfig_of_any_other_shape_is_refused_in_one_line(tmp_path: Path, 
         Login(path)
     assert str(refused.value).startswith(f"cannot log in with {path}: ")
     assert len(str(refused.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize("words", [("status",), ("run",), ("doctor",)])
-def test_a_command_that_gets_no_kubeconfig_ends_with_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
-    path = tmp_path / "kubeconfig"
-    path.write_text("- a\n- list\n")
-    done = commands.run(*words, "--kubeconfig", str(path))
-    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
-    assert f"cannot log in with {path}" in done.stderr

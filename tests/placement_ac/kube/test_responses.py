@@ -39,9 +39,11 @@ def test_only_known_reasons_are_quoted(given: object, reason: str) -> None:
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        ("2", 2.0),
+        ("0", 0.0),
+        ("1.5", 1.5),
         ("60", 60.0),
         ("3600", 60.0),
+        ("inf", 60.0),
         ("-1", 0.0),
         ("Wed, 21 Oct 2026 07:28:00 GMT", None),
         (None, None),

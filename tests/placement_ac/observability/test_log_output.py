@@ -64,8 +64,14 @@ def test_a_long_line_is_written_whole(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "ä" * 5000 + "\n"
 
 
-@pytest.mark.parametrize("how", ["full", "closed"])
-def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path, how: str) -> None:
+def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    """While the pipe is full, and when it is closed."""
+
+    def ask_for(name: str) -> None:
+        admin.check(name)
+        admin.placement(name)
+        admin.decide(name, "a")
+
     admin.check("p")
     admin.select("p", "a")
     hub.write_kubeconfig(tmp_path / "kubeconfig")
@@ -74,15 +80,13 @@ def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path, how: st
         run = subprocess.Popen([sys.executable, "-m", "placement_ac", *words], stderr=writer)
         try:
             eventually(lambda: admin.reason("p"), "Active", seconds=60)
-            if how == "closed":
-                reader.close()
             for number in range(MORE):
-                admin.check(f"q{number}")
-                admin.placement(f"q{number}")
-                admin.decide(f"q{number}", "a")
+                ask_for(f"q{number}")
             eventually(lambda: admin.reason(f"q{MORE - 1}"), "Active", seconds=60)
-            if how == "full":
-                assert json.loads((reader.read(SMALL) or b"").partition(b"\n")[0])["level"]
+            assert json.loads((reader.read(SMALL) or b"").partition(b"\n")[0])["level"]
+            reader.close()
+            ask_for("last")
+            eventually(lambda: admin.reason("last"), "Active", seconds=60)
             run.send_signal(signal.SIGTERM)
             assert run.wait(60) == 0
         finally:

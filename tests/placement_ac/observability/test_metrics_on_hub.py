@@ -174,23 +174,6 @@ def test_all_that_happens_is_exported_and_alerts_and_dashboard_find_it(
     assert sum(one.value for one in page.series if one.name == "process_resident_memory_bytes") > 1e6
 
 
-def test_a_check_that_is_deleted_leaves_no_series(
-    admin: Driver, controllers: Controllers, read: Reads, port: int
-) -> None:
-    admin.check("p")
-    admin.select("p", "a")
-    controllers.start(metrics_bind_address=f"127.0.0.1:{port}")
-    soon(lambda: admin.listed("p"), ["p-a"])
-    soon(lambda: read().sum("check_active", check="p", placement="p", reason="Active"), 1.0)
-    admin.ask("DELETE", admin.kueue("admissionchecks", "p"))
-    soon(
-        lambda: [
-            one for one in read().series if "p" in (one.labels.get("check"), one.labels.get("placement"))
-        ],
-        [],
-    )
-
-
 def test_only_the_leader_exports_metrics_of_checks(
     admin: Driver, controllers: Controllers, read: Reads, port: int
 ) -> None:

@@ -126,7 +126,6 @@ def test_a_clusterprofile_whose_server_is_none(admin: Driver, worker: Driver, tm
         pytest.param(
             {"proxy-url": "http://proxy.test"}, ["localhost", "127.0.0.1"], "proxy-url", id="a proxy"
         ),
-        pytest.param({"server": 7}, [".example.com"], "server", id="a number"),
     ],
 )
 def test_a_plugin_runs_for_allowed_servers_only(
@@ -151,7 +150,6 @@ def test_a_plugin_runs_for_allowed_servers_only(
     ("script", "why"),
     [
         pytest.param(f"echo {TOKEN} >&2; exit 1", "ended with code 1: run it by hand to see why", id="fails"),
-        pytest.param(f"echo {TOKEN}", "gave no JSON", id="garbage"),
         pytest.param("sleep 30", "gave no credentials within 0.5 s", id="hangs"),
     ],
 )

@@ -54,11 +54,6 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
     ("content", "expected_text"),
     [
         pytest.param({}, "providers: Field required", id="nothing"),
-        pytest.param([], "the file: Input should be", id="a list"),
-        pytest.param({"providers": [{"execConfig": EXEC}]}, "providers.0.name: Field required", id="no name"),
-        pytest.param(
-            {"providers": [{"name": "a"}]}, "providers.0.execConfig: Field required", id="no command"
-        ),
         pytest.param(
             {"providers": [{"name": "a", "execConfig": {"apiVersion": V1, "command": ""}}]},
             "providers.0.execConfig.command: String should have at least 1 character",
@@ -73,11 +68,6 @@ def test_a_file_in_yaml(tmp_path: Path) -> None:
             {"providers": [{"name": "a", "execConfig": EXEC | {"arg": [TOKEN]}}]},
             "providers.0.execConfig.arg: Extra inputs are not permitted",
             id="a typing error",
-        ),
-        pytest.param(
-            {"providers": [{"name": "a", "execConfig": EXEC | {"env": [{"value": TOKEN}]}}]},
-            "providers.0.execConfig.env.0.name: Field required",
-            id="a variable without a name",
         ),
         pytest.param(
             {"providers": [{"name": "a", "execConfig": EXEC, "profileSourcedCLIArgsPolicy": "Append"}]},
@@ -218,7 +208,6 @@ async def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
             f"echo {TOKEN}; echo {TOKEN} >&2; exit 3", "ended with code 3: run it by hand", id="fails"
         ),
         pytest.param(f"echo {TOKEN}", "gave no JSON", id="no JSON"),
-        pytest.param("kill -9 $$", "ended with code -9", id="killed"),
         pytest.param(
             f"echo '[\"{TOKEN}\"]'", "gave no ExecCredential that can be read: the whole", id="a list"
         ),

@@ -62,11 +62,6 @@ def test_kueue_on_the_worker(admin: Driver, kinds: list[Raw], problem: str) -> N
         assert ask(admin) == Fitness((problem,), unknown=(NO_RELEASE,), asked_at=NOW)
 
 
-def test_a_newer_kueue_that_speaks_the_old_version_too(admin: Driver, worker: Driver) -> None:
-    put_secret(admin, worker)
-    assert ask(admin, WorkerRequirements("v1beta1")) == FIT
-
-
 def test_the_crds_of_job_kinds(admin: Driver, worker: Driver) -> None:
     put_secret(admin, worker)
     tekton = JobKind("PipelineRun.v1.tekton.dev", "tekton.dev", "pipelineruns", "v1")
@@ -86,28 +81,19 @@ def test_the_crds_of_job_kinds(admin: Driver, worker: Driver) -> None:
         assert ask(admin, WorkerRequirements("v1beta2", (JOBS, JOBSETS, tekton))) == FIT
 
 
-@pytest.mark.parametrize(
-    ("image", "labels", "version"),
-    [
-        pytest.param("registry.k8s.io/kueue/kueue:v0.19.1", {}, "v0.19.1", id="image"),
-        pytest.param("kueue:main", {"app.kubernetes.io/version": "v0.18.2"}, "v0.18.2", id="label"),
-        pytest.param("kueue:main", {}, "", id="neither"),
-    ],
-)
-def test_the_version_of_kueue(admin: Driver, image: str, labels: Raw, version: str) -> None:
+def test_the_version_of_kueue(admin: Driver) -> None:
     with serving(crds=[*kueue_crds("Workload"), plain_crd("apps", "Deployment")]) as worker:
         put_secret(admin, worker)
         worker.namespace(NS)
+        manager = {"name": "manager", "image": "registry.k8s.io/kueue/kueue:v0.19.1"}
         body = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": "kueue-controller-manager", "labels": labels},
-            "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": image}]}}},
+            "metadata": {"name": "kueue-controller-manager"},
+            "spec": {"template": {"spec": {"containers": [manager]}}},
         }
         worker.ask("POST", f"/apis/apps/v1/namespaces/{NS}/deployments", body)
-        answer = ask(admin)
-        assert (answer.problems, answer.kueue_version) == ((), version)
-        assert len(answer.unknown) == (not version)
+        assert ask(admin) == Fitness(kueue_version="v0.19.1", asked_at=NOW)
 
 
 def test_rights_that_the_account_lacks(admin: Driver, worker: Driver) -> None:

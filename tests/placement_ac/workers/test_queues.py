@@ -55,11 +55,7 @@ def test_the_queues_of_a_worker(admin: Driver, worker: Driver) -> None:
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        pytest.param(
-            {"status": 401}, f"the worker does not accept the credentials of Secret {NS}/s", id="401"
-        ),
         pytest.param({"status": 403}, DENIED, id="403"),
-        pytest.param({"status": 500}, "the worker answered with HTTP 500", id="500"),
         pytest.param(
             {"status": 200, "body": {"kind": "Welcome"}},
             "what the worker answered is no list of ClusterQueues",
@@ -75,7 +71,6 @@ def test_the_queues_of_a_worker(admin: Driver, worker: Driver) -> None:
             "unexpected AttributeError",
             id="no ClusterQueue",
         ),
-        pytest.param({"delay": 2.0}, "the worker did not answer within 0.5 s", id="late"),
     ],
 )
 def test_a_failure_of_a_worker_is_reported_without_its_words(

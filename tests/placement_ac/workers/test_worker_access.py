@@ -97,14 +97,6 @@ def test_a_certificate_that_is_none(
     assert ask(admin) == problem(f"in Secret {NS}/s, {why}")
 
 
-def test_a_worker_that_is_away(admin: Driver, worker: Driver) -> None:
-    put_secret(admin, worker)
-    with worker.hub.outage():
-        refused = problem(f"the worker of Secret {NS}/s cannot be reached: Connection refused")
-        assert ask(admin) == refused
-    assert ask(admin) == WorkerCopies()
-
-
 def test_a_worker_that_is_not_the_one_that_is_meant(admin: Driver, worker: Driver) -> None:
     stranger = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
     put_secret(admin, worker, **{"certificate-authority-data": stranger})

@@ -68,13 +68,9 @@ def test_of_a_newer_version_the_known_fields_are_read() -> None:
     [
         pytest.param(None, id="null"),
         pytest.param(7, id="a number"),
-        pytest.param("", id="empty"),
         pytest.param("1 cluster more: a (score 9)", id="text"),
-        pytest.param("[]", id="a list"),
         pytest.param("[" * 20_000, id="deep"),
-        pytest.param('{"clusters":[]}', id="no change"),
         pytest.param('{"change":"moved","clusters":[]}', id="another change"),
-        pytest.param('{"change":"added","clusters":["a"]}', id="a cluster that is none"),
         pytest.param('{"change":"added","clusters":[{"name":""}]}', id="no name"),
         pytest.param('{"change":"added","clusters":[{"name":"' + 257 * "a" + '"}]}', id="a long name"),
         pytest.param('{"change":"added","clusters":[{"name":"a","score":1e99}]}', id="a large score"),

@@ -60,7 +60,6 @@ def discovery_inputs(*objects: Any, supported: bool = True) -> DiscoveryInputs:
         pytest.param(
             [BY_PROFILE, secret("given")], CredentialSource("Secret", "given"), id="a profile's Secret"
         ),
-        pytest.param([BY_NAME], CredentialSource("Secret", "multikueue-a"), id="multikueue-"),
         pytest.param(
             [BY_NAME, secret("kueue-admin-a-kubeconfig")],
             CredentialSource("Secret", "kueue-admin-a-kubeconfig"),
@@ -70,12 +69,6 @@ def discovery_inputs(*objects: Any, supported: bool = True) -> DiscoveryInputs:
             [BY_NAME, secret("kueue-admin-a-kubeconfig", b"\xff")],
             CredentialSource("Secret", "multikueue-a"),
             id="a bad one does not hide a good one",
-        ),
-        pytest.param([BY_PROVIDER], CredentialSource("ClusterProfile", "a"), id="an access provider"),
-        pytest.param(
-            [profile("a", deprecated_providers=["ocm"])],
-            CredentialSource("ClusterProfile", "a"),
-            id="a deprecated one",
         ),
         pytest.param(
             [profile("a", secret=("a", "s")), BY_NAME],
@@ -101,7 +94,6 @@ def test_the_first_usable_credentials_are_taken(objects: list[Any], source: Cred
             "create Secret kueue-system/multikueue-a with key kubeconfig: a has no credentials",
             id="nothing",
         ),
-        pytest.param([profile("a", secret=("a", "s"))], OUT_OF_REACH, id="another namespace"),
         pytest.param(
             [BY_PROFILE],
             "create Secret kueue-system/given with key kubeconfig: "
@@ -112,11 +104,6 @@ def test_the_first_usable_credentials_are_taken(objects: list[Any], source: Cred
             [BY_PROFILE, secret("given", b"\xff")],
             "in Secret kueue-system/given, put a kubeconfig: this is not YAML",
             id="not UTF-8",
-        ),
-        pytest.param(
-            [secret("multikueue-a", None)],
-            "in Secret kueue-system/multikueue-a, add key kubeconfig: it is missing",
-            id="no key",
         ),
         pytest.param(
             [profile("a", secret=("a", "s")), secret("multikueue-a", None)],

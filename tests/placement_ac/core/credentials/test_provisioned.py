@@ -300,7 +300,6 @@ SOURCES = f"in {CONFIG} of ManagedCluster a or Secret a/placement-ac, "
             [managed_cluster("a", "http://worker")], f"{SOURCES}{StricterRule.HTTPS}", id="not https"
         ),
         pytest.param([managed_cluster("a", bundle="not base64!")], BAD_BUNDLE, id="bundle"),
-        pytest.param([managed_cluster("a", bundle="ü")], BAD_BUNDLE, id="not ASCII"),
     ],
 )
 def test_a_worker_that_cannot_be_addressed(objects: list[Any], message: str) -> None:
@@ -389,14 +388,6 @@ IN_FORCE = [managed_cluster("a"), our_grant(ACCOUNT, "a"), our_grant(PERMISSION,
                 "that is supported: it is missing, or has none"
             ),
             id="no profile",
-        ),
-        pytest.param(
-            [SYNCED, profile("a", "elsewhere", providers=["x"])],
-            Unusable(
-                "give the ClusterProfile of a in namespace kueue-system an access provider "
-                "that is supported: it is missing, or has none"
-            ),
-            id="a profile elsewhere",
         ),
         pytest.param(
             [SYNCED, profile("a", providers=["z"])],

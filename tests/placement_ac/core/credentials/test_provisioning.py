@@ -436,11 +436,6 @@ def test_adopted_objects_are_deleted_wherever_it_was_interrupted(gone: int) -> N
     assert writes(NOT_SELECTED, objects) == ADOPTED_GO[gone:]
 
 
-def test_an_adopted_account_that_was_deleted_by_hand_is_put_back_under_its_name() -> None:
-    rest = without(ACCOUNT, provided("a", ADDON_ACCOUNT))
-    assert writes(SELECTED, rest, our_cluster("a")) == ["Apply ManagedServiceAccount multikueue"]
-
-
 def test_objects_from_before_an_adoption_are_deleted_once_unused() -> None:
     both = [provided("a"), provided("a", ADDON_ACCOUNT)]
     assert writes(SELECTED, *both, provisioned_cluster("a")) == []

@@ -19,7 +19,6 @@ H100 = {"gpu": "h100", "claim:region": "eu"}
     [
         pytest.param(None, True, id="no annotation"),
         pytest.param("", True, id="an empty one"),
-        pytest.param("p-a", True, id="a MultiKueueCluster"),
         pytest.param("x, p-a ,y", True, id="blanks"),
         pytest.param("a", True, id="a cluster"),
         pytest.param("p-b,b", False, id="others"),
@@ -35,7 +34,6 @@ def test_cluster_names(listed: str | None, fits: bool) -> None:
     ("selector", "reason"),
     [
         pytest.param("", None, id="none"),
-        pytest.param("gpu=h100", None, id="equal"),
         pytest.param("gpu==h100,claim:region in (eu, us)", None, id="a label and a claim"),
         pytest.param("region", "didn't match region", id="a claim is no label"),
         pytest.param("gpu!=h100", "didn't match gpu!=h100", id="not equal"),
@@ -70,7 +68,6 @@ ZONE, PRODUCT = "topology.kubernetes.io/zone", "nvidia.com/gpu.product"
 @pytest.mark.parametrize(
     ("pods", "reason"),
     [
-        pytest.param([pod()], None, id="no requirement"),
         pytest.param([pod({ZONE: "z1"})], None, id="met"),
         pytest.param([pod({ZONE: "z2"})], f"had no node with {ZONE}=z2", id="not met"),
         pytest.param([pod({PRODUCT: "h100"})], f"had no node with {PRODUCT}=h100", id="it is not said"),

@@ -104,7 +104,6 @@ def dispatched(*keys: str, effect: str = "NoSelect", key: str = "team", pods: tu
         pytest.param({"keys": ()}, "p-a", id="without the setting, OCM's selection is all"),
         pytest.param({"keys": ("team",)}, "p-b", id="the key"),
         pytest.param({"keys": ("te*",)}, "p-b", id="the beginning of the key"),
-        pytest.param({"keys": ("*",)}, "p-b", id="every key"),
         pytest.param({"keys": ("gpu", "teams*")}, "p-a", id="other keys"),
         pytest.param(
             {"keys": ("team",), "pods": tolerating({"operator": "Exists"})}, "p-a", id="it is tolerated"

@@ -184,14 +184,11 @@ def test_the_job_kinds_that_a_worker_has_to_serve() -> None:
     ("text", "found"),
     [
         ("0.19.1", (0, 19, 1)),
-        ("v0.18.6", (0, 18, 6)),
         ("v0.20.0-rc.1", (0, 20, 0)),
         ("v0.16.3+patched", (0, 16, 3)),
         ("0.19", None),
-        ("main", None),
         ("v20260801-v0.19.0-12-gabcdef", None),
         ("0.19.1\n", None),
-        ("", None),
     ],
 )
 def test_a_release(text: str, found: tuple[int, ...] | None) -> None:
@@ -298,7 +295,6 @@ def test_an_unknown_release_is_granted_what_any_needs(version: str) -> None:
         ),
         ("0.16.9", "0.17.0", {"ray.io/rayservice"}, set()),
         ("0.18.6", "0.19.0", set(), TRAINING),
-        ("0.19.2", "0.20.0", set(), set()),
     ],
 )
 def test_the_default_frameworks_of_two_releases_differ_by_these(
@@ -317,7 +313,6 @@ def test_an_unknown_release_has_the_frameworks_of_the_assumed_one() -> None:
     ("text", "plural", "group"),
     [
         ("PipelineRun.v1.tekton.dev", "pipelineruns", "tekton.dev"),
-        ("Workflow.v1alpha1.argoproj.io", "workflows", "argoproj.io"),
         ("Proxy.v2beta10.example.com", "proxies", "example.com"),
         ("Process.v1.example", "processes", "example"),
         ("MyEndpoints.v1.example.com", "myendpoints", "example.com"),
@@ -333,9 +328,7 @@ def test_an_external_kind(text: str, plural: str, group: str) -> None:
     "text",
     [
         "",
-        "PipelineRun",
         "PipelineRun.tekton.dev",
-        "PipelineRun.v1",
         "PipelineRun.v1.",
         "pipelinerun.v1.tekton.dev",
         "*.v1.tekton.dev",

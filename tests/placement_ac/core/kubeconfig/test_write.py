@@ -51,7 +51,6 @@ def test_ours_may_have_no_authority_of_its_own() -> None:
         pytest.param(
             (f"https://{SECRET}@worker1", AUTHORITY, SECRET), NotSupportedHere.USER_INFO, id="user info"
         ),
-        pytest.param(("worker1", AUTHORITY, SECRET), Refusal.ADDRESS, id="no URL"),
         pytest.param(("https://\ud800", AUTHORITY, SECRET), Refusal.NOT_YAML, id="no text"),
         pytest.param((SERVER, KEY, SECRET), Refusal.AUTHORITY, id="no authority"),
         pytest.param((SERVER, b"\xff\x00", SECRET), Refusal.AUTHORITY, id="no PEM"),

@@ -56,10 +56,6 @@ def test_a_job_goes_only_where_its_selector_says(selector: str) -> None:
     assert nominated(answer_to(raw_job(annotations={SELECTOR: selector}, **READY))) == {"job": ("p-b",)}
 
 
-def test_a_preference_outweighs_the_order() -> None:
-    assert nominated(answer_to(raw_job(annotations={PREFERRED: "1:gpu=h100"}, **READY))) == {"job": ("p-b",)}
-
-
 @pytest.mark.parametrize("finished", [False, True])
 def test_a_group_stays_where_its_last_job_ran(finished: bool) -> None:
     group, placed = {f"{DOMAIN}/group": "training"}, {"check": "Ready", "mk": "Ready"}
@@ -105,11 +101,6 @@ def test_refusals_are_counted_by_filter() -> None:
     assert answer.refusals == {"ClusterAffinity": 2, "ClusterNames": 2}
 
 
-def test_it_becomes_ready_when_a_cluster_fits() -> None:
-    answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), gpus=GPUS | {"c": "b200"})
-    assert states(answer)["job"][0] == "Ready"
-
-
 def test_with_kueues_dispatcher_nothing_is_judged() -> None:
     answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=PlacementPolicy())
     assert states(answer)["job"][0] == "Ready"
@@ -119,13 +110,6 @@ def test_its_quota_is_given_back_after_a_while_if_a_setting_says_so() -> None:
     policy = PlacementPolicy(dispatcher=True, retry_waiting_after=0.0)
     answer = answer_to(raw_job(annotations={SELECTOR: "gpu=b200"}), policy=policy)
     assert states(answer) == {"job": ("Retry", f"NoClusterFits: {NOWHERE}")}
-
-
-def test_jobs_of_one_decision_know_each_other() -> None:
-    apart = {"labels": {"app": "x"}, "annotations": {ANTI: "app=x"}}
-    answer = answer_to(*(raw_job(f"j{n}", **apart, **READY) for n in range(4)))
-    assert nominated(answer) == {"j0": ("p-a",), "j1": ("p-b",), "j2": ("p-c",)}
-    assert [one.meta.name for one, _ in answer.unfit] == ["j3"]
 
 
 def test_a_nomination_that_was_made_stays() -> None:

@@ -44,7 +44,6 @@ from tests.support.builders import (
     phases,
     placement,
     planned,
-    profile,
     secret,
     secrets,
     undecided,
@@ -155,11 +154,6 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             id="no decision",
         ),
         pytest.param(
-            [placement(), undecided()],
-            no("NoDecision", "OCM has not decided yet for Placement kueue-system/p"),
-            id="a decision without status",
-        ),
-        pytest.param(
             [placement(selected=2, says=("PlacementMisconfigured", "True", "Misconfigured", "bad CEL"))],
             no("NoDecision", "OCM has not decided yet for Placement kueue-system/p (Misconfigured: bad CEL)"),
             id="no decision, and the Placement says why",
@@ -206,14 +200,6 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             id="nothing selected, and the Placement says why",
         ),
         pytest.param(
-            [placement(selected=0, says=NO_MATCH), undecided()],
-            no(
-                "NoClusterSelected",
-                f"{TOLERATE}: Placement kueue-system/p selects no cluster (NoManagedClusterMatched)",
-            ),
-            id="nothing selected, by the Placement alone",
-        ),
-        pytest.param(
             [placement(), decision("a", "b"), secret("multikueue-b", b"\xff\xfe")],
             no(
                 "NoClusterUsable",
@@ -246,11 +232,6 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
             id="the first of several has its reason",
         ),
         pytest.param(
-            [placement(), decision("a", "b_b"), secrets("a", "b_b")],
-            yes("SomeClustersUnusable", "; left out: b_b (not the name of a managed cluster)"),
-            id="no name of a cluster",
-        ),
-        pytest.param(
             [placement(), decision("a"), unreadable(index=2), secrets("a")],
             yes(
                 "SomeClustersUnusable",
@@ -258,15 +239,6 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
                 "(status.decisions: Input should be a valid list)",
             ),
             id="a malformed decision beside a good one",
-        ),
-        pytest.param(
-            [placement(), decision("a", "b"), secrets("a"), profile("b", secret=("b", "its-own"))],
-            yes(
-                "SomeClustersUnusable",
-                "; left out: b (copy Secret b/its-own to namespace kueue-system: "
-                "ClusterProfile kueue-system/b names it, and Kueue reads no other namespace)",
-            ),
-            id="a Secret in another namespace",
         ),
         pytest.param(
             [placement(), decision("a"), foreign_config()],
@@ -285,15 +257,6 @@ def test_a_check_that_is_fine_or_not_ours_is_nothing_to_look_at_alone() -> None:
                 "placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac",
             ),
             id="the config's name is taken",
-        ),
-        pytest.param(
-            [placement(), decision("a"), secrets("a"), foreign_cluster("p-a")],
-            no(
-                "NameTaken",
-                "delete MultiKueueCluster p-a, or hand it over with kubectl annotate multikueuecluster p-a "
-                "placement-ac.open-cluster-management.io/adopt=true: it was not made by placement-ac",
-            ),
-            id="a cluster's name is taken",
         ),
         pytest.param(
             [placement(), decision("a"), secrets("a"), foreign_config(annotations=ADOPT)],

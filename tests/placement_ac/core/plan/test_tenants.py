@@ -167,12 +167,6 @@ def test_without_a_limit_all_are_judged() -> None:
 @pytest.mark.parametrize(
     ("number", "wishes"),
     [
-        pytest.param(100, lambda n: {"annotations": {SELECTOR: f"gpu!=x{n}"}}, id="selectors"),
-        pytest.param(
-            10,
-            lambda n: {"annotations": {PREFERRED: ";".join(f"1:l{one}=x{n}" for one in range(100))}},
-            id="preferences",
-        ),
         pytest.param(
             10,
             lambda n: {

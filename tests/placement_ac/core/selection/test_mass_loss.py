@@ -34,7 +34,6 @@ from tests.support.decided import decided_plan
 HELD = PlacementPolicy(retention=0.0, loss_grace=300.0)
 LOSS = Since(SinceKind.MASS_LOSS)
 NAMESPACE = Since(SinceKind.PLACEMENT_NAMESPACE, "kueue-system")
-FOUR = ("a", "b", "c", "d")
 
 
 def answer_for(before: str, after: str, ages: Any = None, *, keys: Any = None, **rest: Any) -> Plan:
@@ -135,7 +134,6 @@ def test_the_share_and_the_grace_are_settings() -> None:
 
 # -- losses that come in steps
 
-GRACE: Final = 300.0
 SIX: Final = "abcdef"
 
 
@@ -201,10 +199,8 @@ def one_by_one(clusters: str, after: float, **rest: Any) -> list[Step]:
 @pytest.mark.parametrize(
     ("steps", "last"),
     [
-        pytest.param(one_by_one("abcde", 0.25), SIX, id="a moment after the other"),
         pytest.param(one_by_one("abcde", 60), SIX, id="a minute after the other"),
         pytest.param(one_by_one(SIX, 40), SIX, id="all of them"),
-        pytest.param([Step("cdef"), Step("ef")], SIX, id="in groups"),
         pytest.param([*one_by_one("abcd", 9), Step("ef", 290)], SIX, id="for the whole grace"),
         pytest.param([*one_by_one("abcd", 9), Step("ef", 301)], "ef", id="and no longer"),
         pytest.param([*one_by_one("abcd", 9), Step("", 290), Step("", 11)], "", id="more of them meanwhile"),

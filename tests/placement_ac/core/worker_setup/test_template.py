@@ -36,14 +36,11 @@ def value_of(text: str, cluster: ManagedCluster = CLUSTER) -> object:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("plain", "plain"),
         ("3", 3),
-        ('"{allocatable.cpu}"', "7500m"),
         ('"{allocatable.cpu * 0.5}"', "3750m"),
         ('"{allocatable.nvidia.com/gpu * 0.5}"', "2"),
         ('"{allocatable.memory}"', "10Gi"),
         ('"{allocatable.amd.com/gpu}"', "0"),
-        ('"{label.region}"', "eu"),
         ('"in-{label.region}-{claim.zone}"', "in-eu-b"),
         ('"{ label.region }"', "eu"),
     ],
