@@ -50,7 +50,7 @@ manifests: $(VENV)/installed ## Write the chart's rules and the table of permiss
 reference: $(VENV)/installed ## Write the tables of options in docs/reference.md anew, from the commands' help
 	$(BIN)/python -m website.options
 
-test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: six and a half minutes on two cores
+test: $(VENV)/installed ## Check formatting, lint, types, layers and workflows, then run the tests: five minutes on two cores
 	@$(MAKE) --no-print-directory --jobs 2 check collect
 	@$(MAKE) --no-print-directory unit
 

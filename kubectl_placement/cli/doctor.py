@@ -29,21 +29,26 @@ from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
 from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.folding import causes_of, fold
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
+from kubectl_placement.doctor.kueue import HubKueue
+from kubectl_placement.doctor.managed_namespaces import selects_namespaces
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from kubectl_placement.doctor.worker_rules import examine_workers
 from kubectl_placement.hub import kinds
+from kubectl_placement.readers.hub_reader import read_kinds
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import ADDON, EVENT, JOB, LOCAL_QUEUE, Kind
+from placement_ac.core.api.constants import ADDON, EVENT, JOB, LOCAL_QUEUE, NAMESPACE, Kind
 from placement_ac.kube.client import Client
 
 FAILED_EXIT: Final = 2
 """The exit code if a line is FAIL."""
-_UNUSED: Final = {EVENT, ADDON, *WORKER_QUEUE_KINDS} - {LOCAL_QUEUE}
+_SELECTED: Final = (NAMESPACE, LOCAL_QUEUE)
+"""The kinds that a rule reads where Kueue's configuration selects namespaces."""
+_UNUSED: Final = {EVENT, ADDON, *WORKER_QUEUE_KINDS, *_SELECTED}
 KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), JOB)
-"""The kinds that the rules for the hub read."""
+"""The kinds that the rules for the hub always read."""
 
 
 @click.command("doctor", cls=ReadCommand, epilog="Example:  placement-ac doctor")
@@ -101,7 +106,7 @@ def _examined(where: HubSource, wanted: WorkerOptions | None) -> tuple[Finding, 
     require_hub(where, wanted)
     if not where.dump_files:
         return with_client(where, lambda client: _on_hub(client, where, wanted))
-    return examine_hub(_setup(where, read_once(where, KINDS)))
+    return examine_hub(_setup(where, read_once(where, (*KINDS, *_SELECTED))))
 
 
 def _setup(where: HubSource, reading: HubReading) -> HubSetup:
@@ -120,5 +125,8 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
     """Read the hub, with all that doctor needs of the installations of the controller and of Kueue."""
     reading = await read_hub(client, where, wanted)
     whole = reading.dump.with_kinds_of(await read_installations(client, reading))
+    settings = reading.view.settings
+    if selects_namespaces(HubKueue(whole, settings.kueue_namespace, settings.kueue_version)):
+        whole = whole.with_kinds_of(await read_kinds(client, _SELECTED, {}))
     whole = replace(whole, release=await client.release())
     return await with_setup_inputs(client, replace(reading, view=replace(reading.view, dump=whole)))

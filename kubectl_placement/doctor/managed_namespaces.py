@@ -12,6 +12,7 @@ from typing import Final
 
 from kubectl_placement.doctor.commands import HUB, Kubectl, for_comment
 from kubectl_placement.doctor.finding import Finding, fail, ok
+from kubectl_placement.doctor.kueue import HubKueue
 from kubectl_placement.doctor.namespace_selectors import NAME_LABEL
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
@@ -25,6 +26,11 @@ from placement_ac.core.inputs.rights import KueueRelease, VersionRange, is_on
 GATE: Final = "ManagedJobsNamespaceSelectorAlwaysRespected"
 RESPECTED: Final = VersionRange("0.15")
 FIELD: Final = "managedJobsNamespaceSelector"
+
+
+def selects_namespaces(kueue: HubKueue) -> bool:
+    """Whether the hub's Kueue has a selector of its own."""
+    return get_value(kueue.config, FIELD) is not None
 
 
 def unmanaged(
@@ -55,9 +61,7 @@ def label_namespaces(kubectl: Kubectl, config: Obj, names: Iterable[str]) -> str
 
 def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
     """Say that namespaces are unknown only where Kueue has a selector for them."""
-    if setup.kueue.config_problem or get_value(setup.kueue.config, FIELD) is None:
-        return ()
-    return setup.unknown(NAMESPACE, LOCAL_QUEUE)
+    return setup.unknown(NAMESPACE, LOCAL_QUEUE) if selects_namespaces(setup.kueue) else ()
 
 
 @hub_rule(

@@ -52,7 +52,8 @@ def play_day(
             SetupRules(watching, world.bare)
         if world.scored:
             ScoreRules(watching)
-            QuarantineRules(watching, world.scored, CheckConditions(world))
+            watching.conditions = CheckConditions(world)
+            QuarantineRules(watching, world.scored, watching.conditions)
 
         def happens(item: Item) -> None:
             watching.happened += 1

@@ -21,6 +21,7 @@ from placement_ac.core.inputs.state import PlacementPolicy
 from placement_ac.core.plan.job_fit import ROUND_SECONDS
 from placement_ac.core.selection.mass_loss import FEW
 from placement_lab.standins.multikueue import objects as of
+from tests.day.check_conditions import CheckConditions
 from tests.day.trace import CLUSTERS, HOUR, clock
 from tests.day.world import World
 
@@ -104,6 +105,8 @@ class Rules:
     """Placement and cluster, where a job of it is placed."""
     nominated: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """The same → its jobs that are nominated there."""
+    conditions: CheckConditions | None = None
+    """The conditions of the checks, where jobs fail."""
     looks: int = 0
     """How often the world was looked at: whenever it has changed, once a second at most."""
     changed: bool = True
@@ -273,8 +276,17 @@ class Rules:
             and world.is_usable(job.placement, cluster)
             and world.serves(cluster, job)
             and not (world.scored and world.scored.comes_last(job, cluster))
+            and not self._is_quarantined(job.placement, cluster)
             and (not (job.pool and world.settings.dispatcher) or world.sites[cluster].pool == job.pool)
         ]
+
+    def _is_quarantined(self, placement: str, cluster: str) -> bool:
+        """Whether the condition says that nobody may try it yet, as jobs failed there that fail anywhere."""
+        conditions, scored = self.conditions, self.world.scored
+        if conditions is None or scored is None or cluster in scored.recovered:
+            return False
+        quarantined = conditions.quarantined.get((placement, cluster))
+        return quarantined is not None and self.world.now < quarantined.retry_at + ROUND_SECONDS
 
     def _is_gone(self, seen: Seen, name: str, cluster: str) -> bool:
         worker = self.world.kueue.workers[cluster]

@@ -286,7 +286,7 @@ ROUNDS = (
     ("another hub's job runs there", "a ClusterQueue is not active"),
     ("a right is missing", "a ClusterQueue is missing"),
 )
-"""What is broken at a time: things that different checks find."""
+"""The problems of one hub at a time, each of another check."""
 
 
 @pytest.mark.parametrize("ids", ROUNDS, ids=" and ".join)
