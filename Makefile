@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Tests on a hub mostly wait: two for each CPU.
-WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+# Tests on a hub mostly wait: three for each CPU.
+WORKERS ?= $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 # On a real API server, each has one of its own, and an etcd.
 ENVTEST_WORKERS ?= $(or $(shell getconf _NPROCESSORS_ONLN 2>&-),1)
 KUEUE ?= 0.20
