@@ -1,7 +1,8 @@
 """
 The kubectl commands that fix a hub or a worker.
 
-Pure. The only text from a worker in them is validated names of objects and of its account.
+Pure. The only text from a worker in them is validated: names of objects and of its account, labels of a
+selector.
 """
 
 import hashlib
