@@ -8,12 +8,13 @@ files of a folder by name; `-` is stdin.
 import codecs
 import csv
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field
 
@@ -141,13 +142,15 @@ def _stream(text: str) -> list[Any]:
 
     They are YAML as well, which takes a hundred times as long to read.
     """
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse)
+    decoder = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=_finite)
     documents, rest = [], text.lstrip()
     try:
         while rest.startswith("{"):
             document, end = decoder.raw_decode(rest)
             documents.append(document)
             rest = rest[end:].lstrip()
+        if "\\ud" in text.lower():
+            json.dumps(documents, ensure_ascii=False).encode()  # half of a pair of surrogates is no text
     except (ValueError, RecursionError):
         return []
     return [] if rest else documents
@@ -155,13 +158,16 @@ def _stream(text: str) -> list[Any]:
 
 def _integer(text: str) -> float:
     """Return a number as Go reads it: beyond 64 bits it is a float."""
-    value = int(text) if len(text) <= _LONGEST_INT else float(text)
-    return value if _INT_MIN <= value <= _INT_MAX else float(text)
+    value = int(text) if len(text) <= _LONGEST_INT else _finite(text)
+    return value if _INT_MIN <= value <= _INT_MAX else _finite(text)
 
 
-def _refuse(text: str) -> NoReturn:
-    """Refuse NaN and Infinity, which Python takes for numbers in JSON."""
-    raise ValueError(text)
+def _finite(text: str) -> float:
+    """Return a number. Raises ValueError for NaN, Infinity, and what is beyond all floats."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:

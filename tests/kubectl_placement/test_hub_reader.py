@@ -373,8 +373,19 @@ def test_json_is_read_as_go_reads_it(tmp_path: Path, number: str, read: object, 
     assert read_back == [read] * times
 
 
-def test_what_is_no_json_is_read_as_yaml(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(
-        '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": NaN}'
-    )
-    assert read_manifests([str(tmp_path / "a.json")])[0]["n"] == "NaN"
+@pytest.mark.parametrize(("value", "read"), [("NaN", "NaN"), ("1e999", "1e999"), ("9" * 400, "9" * 400)])
+def test_numbers_that_json_does_not_have_are_read_as_yaml(tmp_path: Path, value: str, read: str) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": "N"}
+    (tmp_path / "a.json").write_text(json.dumps(secret).replace('"N"', value))
+    assert read_manifests([str(tmp_path / "a.json")])[0]["n"] == read
+
+
+@pytest.mark.parametrize(("escaped", "is_text"), [(r"\ud83d\ude00", True), (r"\ud83d", False)])
+def test_half_a_pair_of_surrogates_is_refused(tmp_path: Path, escaped: str, is_text: bool) -> None:
+    text = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": "N"}'
+    (tmp_path / "a.json").write_text(text.replace("N", escaped))
+    if is_text:
+        assert read_manifests([str(tmp_path / "a.json")])[0]["n"] == "\U0001f600"
+    else:
+        with pytest.raises(InvalidManifest):
+            read_manifests([str(tmp_path / "a.json")])

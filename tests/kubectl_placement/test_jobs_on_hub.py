@@ -79,10 +79,10 @@ def test_jobs_that_wait_are_explained_as_it_was_decided(there: Stage, run: Run) 
     assert table.startswith("No controller is running")
     assert "Placement kueue-system/p (check p, profile ranked)" in table
     assert "PLACEMENT x1  TOTAL  NOMINATED" in table
-    told = answer(run, "job", "named")
-    assert (told["job"]["state"], told["job"]["cluster"], told["pods"]) == ("waiting", "", None)
-    assert told["job"]["waitsFor"].startswith("quota on c")
-    assert told["explanation"]["nominated"] == ["p-c"]
+    shown = answer(run, "job", "named")
+    assert (shown["job"]["state"], shown["job"]["cluster"], shown["pods"]) == ("waiting", "", None)
+    assert shown["job"]["waitsFor"].startswith("quota on c")
+    assert shown["explanation"]["nominated"] == ["p-c"]
 
     found = explained(run, "workload", "one")
     assert [
@@ -107,18 +107,22 @@ def test_the_story_of_a_job_from_its_queue_to_its_end(there: Stage, run: Run) ->
     there.until_runs("train", "b")
     for words in (["train"], ["job", "train"], ["job/train"], ["jobs.batch/train"]):
         assert answer(run, "job", *words)["job"]["name"] == "train"
-    told = answer(run, "job", "train")
-    where = (told["job"]["state"], told["job"]["cluster"], told["job"]["clusterObject"])
+    shown = answer(run, "job", "train")
+    where = (shown["job"]["state"], shown["job"]["cluster"], shown["job"]["clusterObject"])
     assert where == ("running", "b", "p-b")
-    steps = [step["what"] for step in told["steps"]]
+    steps = [step["what"] for step in shown["steps"]]
     assert {"Queued", "QuotaReserved", "Check p", "Nominated", "Placed"} <= {*steps}
     assert steps.index("Queued") == 0
-    assert all(step["time"] for step in told["steps"])
+    assert all(step["time"] for step in shown["steps"])
     there.finish("train")
     there.until_finished("train")
-    told = answer(run, "job", "train")
-    assert (told["job"]["state"], told["job"]["cluster"], told["job"]["waitsFor"]) == ("succeeded", "b", "")
-    assert told["steps"][-1]["what"] == "Finished"
+    shown = answer(run, "job", "train")
+    assert (shown["job"]["state"], shown["job"]["cluster"], shown["job"]["waitsFor"]) == (
+        "succeeded",
+        "b",
+        "",
+    )
+    assert shown["steps"][-1]["what"] == "Finished"
 
 
 JOB = f"""\
