@@ -18,6 +18,7 @@ from kubectl_placement.jobs.choice import choices
 from kubectl_placement.status.check_status import check_statuses
 from kubectl_placement.status.model import CheckStatus
 from kubectl_placement.story.lines import job_lines
+from placement_ac.controller.event_writer import REPEAT_SECONDS
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import CLUSTER_DRAINING
 from placement_ac.core.api.decode import workload_with_job
@@ -206,7 +207,7 @@ class Agreement:
                 yield f"{where} status says that it is"
             if cluster not in status.message:
                 yield f"{where} the condition says {status.message}"
-            if not self._has_event(check, cluster, since):
+            if not self._has_event(check, cluster, since - REPEAT_SECONDS):  # the same one is not repeated
                 yield f"{where} no event says so"
             if not any(cluster in labels for labels in samples):
                 yield f"{where} no metric names it"

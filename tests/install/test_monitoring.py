@@ -102,6 +102,30 @@ def test_a_person_can_act_on_an_alert(rule: dict[str, Any]) -> None:
     assert len(rule["annotations"]["summary"]) < 100 < len(rule["annotations"]["description"])
 
 
+@pytest.mark.parametrize("alert", ["PlacementAcCheckNotActive", "PlacementAcClusterDisconnected"])
+@pytest.mark.parametrize(
+    ("down", "up", "fires"),
+    [(600, 0, True), (600, 60, True), (240, 60, True), (240, 30, True), (60, 240, False), (0, 600, False)],
+)
+def test_an_alert_fires_for_a_state_that_comes_and_goes(alert: str, down: int, up: int, fires: bool) -> None:
+    """In a day, evaluated each 30 s."""
+    [rule] = [rule for rule in rules() if rule["alert"] == alert]
+    compared = promql_parser.parse(rule["expr"])
+    average, [over] = compared.lhs.func.name, compared.lhs.args
+    assert (average, str(compared.op)) == ("avg_over_time", "<")
+    assert "reason" not in labels_of(over.expr)  # with another reason, `for` would begin anew
+    samples, step = int(over.range.total_seconds()) // 30, int(over.step.total_seconds())
+    hold = promql_parser.parse_duration(rule["for"]).total_seconds()
+    values = [float(now % (down + up) >= down) for now in range(0, 86400, step)]
+    since, fired = None, False
+    for now in range(0, 86400, step):
+        seen = values[max(0, now // step - samples + 1) : now // step + 1]
+        is_low = sum(seen) / len(seen) < compared.rhs.val
+        since = (now if since is None else since) if is_low else None
+        fired |= since is not None and now - since >= hold
+    assert fired is fires
+
+
 def test_the_docs_have_every_alert() -> None:
     documented = [row[:3] for row in table(MONITORING, "Alerts")]
     assert documented == [(rule["alert"], rule["labels"]["severity"], rule["for"]) for rule in rules()]

@@ -245,7 +245,7 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from _of_setups(snapshot, targets)
     yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):
-        yield f"not connected: {_with_first_reason(lost)}"
+        yield f"connection lost: {_with_first_reason(lost)}"
     if snapshot.policy.avoid_after_failure:
         yield from quarantine_remarks(snapshot)
     if targets.mass_loss.held:

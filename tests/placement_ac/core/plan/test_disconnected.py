@@ -18,14 +18,17 @@ POLICY = PlacementPolicy(loss_grace=0.0)
 def inputs(
     lost: dict[str, float], *jobs: Any, selected: str = "abc", known: str = "", back: float = 0.0
 ) -> Snapshot:
-    """All of a, b, c are listed; `lost`: cluster → for how many seconds Kueue has not been connected."""
+    """All of a, b, c are listed; `lost`: cluster → for how many seconds Kueue has not been connected.
+
+    `known`: those whose loss is reported; `back`: for how many seconds the others are connected.
+    """
     hub = decided(selected, "abc")
     for name in "abc":
         since = NOW - timedelta(seconds=lost.get(name, back))
         reason = "ClientConnectionFailed" if name in lost else "Active"
         active = condition(str(name not in lost), reason, lastTransitionTime=f"{since:%Y-%m-%dT%H:%M:%SZ}")
         the(hub, "MultiKueueCluster", f"p-{name}")["status"] = {"conditions": [active]}
-    lasting = {Since(SinceKind.DISCONNECTED, f"p-{name}"): 60.0 for name in known}
+    lasting = {Since(SinceKind.DISCONNECTED, f"p-{name} ClientConnectionFailed"): 60.0 for name in known}
     return builders.inputs(hub, *jobs, policy=POLICY, ages=lasting)
 
 
@@ -33,7 +36,8 @@ def problems_and_events(answer: Plan) -> tuple[str, list[tuple[str, str]]]:
     return problems(answer), [(event.reason, event.message) for event in answer.events]
 
 
-ONE = ("ClusterDisconnected", "1 listed cluster is not connected to Kueue: b")
+LOST = "connection lost: b (ClientConnectionFailed)"
+EVENT = ("ClusterDisconnected", "1 listed cluster is not connected to Kueue: b (ClientConnectionFailed)")
 
 
 @pytest.mark.parametrize(
@@ -44,21 +48,17 @@ ONE = ("ClusterDisconnected", "1 listed cluster is not connected to Kueue: b")
         pytest.param(
             {"b": 10.0},
             {},
-            "not connected: b (ClientConnectionFailed)",
-            [(ONE[0], f"{ONE[1]} (ClientConnectionFailed, since 2026-08-01T11:59:50Z)")],
+            LOST,
+            [EVENT],
             id="lost",
         ),
+        pytest.param({}, {"known": "b", "back": 5.0}, LOST, [], id="only just back"),
+        pytest.param({"b": 4.0}, {"known": "b"}, LOST, [EVENT], id="lost again"),
         pytest.param(
             {"b": 600.0},
-            {"known": "bc", "back": 30.0},
-            "not connected: b (ClientConnectionFailed)",
-            [
-                (ONE[0], f"{ONE[1]} (ClientConnectionFailed, since 2026-08-01T11:50:00Z)"),
-                (
-                    "ClusterReconnected",
-                    "1 cluster is connected to Kueue again: c (since 2026-08-01T11:59:30Z)",
-                ),
-            ],
+            {"known": "bc", "back": 120.0},
+            LOST,
+            [EVENT, ("ClusterReconnected", "1 cluster is connected to Kueue again: c")],
             id="another one is back",
         ),
     ],
@@ -69,10 +69,21 @@ def test_lost_and_reconnected_clusters_are_reported(
     assert problems_and_events(plan(inputs(lost, **how))) == (message, events)
 
 
-def test_a_loss_is_looked_at_again_when_it_is_due() -> None:
-    answer = plan(inputs({"b": 4.0, "c": 60.0}))
-    assert answer.requeue_after == 6.0
-    assert answer.lasting >= {Since(SinceKind.DISCONNECTED, "p-c")}
+@pytest.mark.parametrize(
+    ("lost", "how", "seconds", "lasting"),
+    [
+        pytest.param({"b": 4.0, "c": 60.0}, {}, 6.0, "c", id="a loss"),
+        pytest.param({}, {"known": "c", "back": 20.0}, 100.0, "c", id="its end"),
+        pytest.param({}, {"known": "c", "back": 120.0}, None, "", id="over"),
+    ],
+)
+def test_it_is_looked_at_again_when_a_loss_or_its_end_is_due(
+    lost: dict[str, float], how: Any, seconds: float | None, lasting: str
+) -> None:
+    answer = plan(inputs(lost, **how))
+    since = {Since(SinceKind.DISCONNECTED, f"p-{name} ClientConnectionFailed") for name in lasting}
+    found = {one for one in answer.lasting if one.kind is SinceKind.DISCONNECTED}
+    assert (answer.requeue_after, found) == (seconds, since)
 
 
 def test_the_condition_names_a_cluster_that_drains_once() -> None:
