@@ -30,11 +30,11 @@ from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.folding import causes_of, fold
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
 from kubectl_placement.doctor.kueue import HubKueue
-from kubectl_placement.doctor.managed_namespaces import selects_namespaces
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_rules import RULES as WORKER_RULES
 from kubectl_placement.doctor.worker_rules import examine_workers
 from kubectl_placement.hub import kinds
+from kubectl_placement.hub.managed_namespaces import selects_namespaces
 from kubectl_placement.readers.hub_reader import read_kinds
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.login_options import with_client
@@ -126,7 +126,7 @@ async def _read(client: Client, where: HubSource, wanted: Sequence[Kind]) -> Hub
     reading = await read_hub(client, where, wanted)
     whole = reading.dump.with_kinds_of(await read_installations(client, reading))
     settings = reading.view.settings
-    if selects_namespaces(HubKueue(whole, settings.kueue_namespace, settings.kueue_version)):
+    if selects_namespaces(HubKueue(whole, settings.kueue_namespace, settings.kueue_version).config):
         whole = whole.with_kinds_of(await read_kinds(client, _SELECTED, {}))
     whole = replace(whole, release=await client.release())
     return await with_setup_inputs(client, replace(reading, view=replace(reading.view, dump=whole)))

@@ -20,6 +20,7 @@ from kubectl_placement.cli.job_options import (
 )
 from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
+from kubectl_placement.cli.managed_namespaces import read_unmanaged, unmanaged_in_dump
 from kubectl_placement.cli.output import emit, watch_printer
 from kubectl_placement.cli.worker_options import (
     WorkerOptions,
@@ -29,7 +30,7 @@ from kubectl_placement.cli.worker_options import (
 )
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.lookup import SubjectNotFound, find_workloads
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from kubectl_placement.readers.hub_reader import Namespaces
 from kubectl_placement.readers.quota_reader import read_quota
@@ -70,9 +71,18 @@ def command(
     require_hub(where, wanted)
     shown = JobCommand(words, where, form, wanted)
     if where.dump_files:
-        shown.show(shown.story(read_once(where, STORY_KINDS), where.space("")))
+        reading, space = read_once(where, STORY_KINDS), where.space("")
+        try:
+            shown.show(shown.story(reading, space))
+        except SubjectNotFound as error:
+            raise _with_reason(error, unmanaged_in_dump(reading), space) from None
         return
     with_hub(where, shown.follow if watch else shown.once)
+
+
+def _with_reason(error: SubjectNotFound, reading: HubReading, space: str) -> SubjectNotFound:
+    """Return the error, with the reason if it is that Kueue leaves all jobs of the namespace alone."""
+    return SubjectNotFound("; ".join(filter(None, (str(error), reading.view.unmanaged.get(space)))))
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,10 @@ class JobCommand:
     async def once(self, client: Client) -> None:
         space = self.where.space(client.login.namespace)
         reading, within = await read_story(client, self.where, space)
-        self.show(await self.shown(client, reading, space, within))
+        try:
+            self.show(await self.shown(client, reading, space, within))
+        except SubjectNotFound as error:
+            raise _with_reason(error, await read_unmanaged(client, reading, [space]), space) from None
 
     async def follow(self, client: Client) -> None:
         """Show it after each change on the hub; workers are asked again then, and once a minute."""

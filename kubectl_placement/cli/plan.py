@@ -11,7 +11,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kubectl_placement.cli.explain_workload import placed_text
-from kubectl_placement.cli.hub_options import HubSource, hub_options, read_all_namespaces
+from kubectl_placement.cli.hub_options import HubReading, HubSource, hub_options, read_all_namespaces
+from kubectl_placement.cli.managed_namespaces import read_unmanaged, unmanaged_in_dump
 from kubectl_placement.cli.missing_kinds import report_missing, require_served, require_settings
 from kubectl_placement.cli.output import emit, safe_text
 from kubectl_placement.cli.setup_inputs import with_setup_inputs
@@ -20,7 +21,7 @@ from kubectl_placement.hub.dump import InvalidManifest, Object
 from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.kinds import PROVISIONED_KINDS, QUEUE_KINDS
 from kubectl_placement.hub.requirements import SCHEDULING_KINDS, SERVED_KINDS, missing_rights_text
-from kubectl_placement.jobs.new_job import NewJob, is_job, workers_of_jobs
+from kubectl_placement.jobs.new_job import DEFAULT_NAMESPACE, NewJob, is_job, workers_of_jobs
 from kubectl_placement.plan.manifest_changes import planned_resources
 from kubectl_placement.plan.plan_report import (
     AffectedWorkload,
@@ -45,6 +46,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text, joined
+from placement_ac.kube.client import Client
 
 CHANGES: Final = 1
 """The exit code if something would change."""
@@ -127,8 +129,7 @@ def command(
         raise click.ClickException(f"{rights}; without these rights no preview is possible")
     require_settings(found)
     report_missing(found)
-    if not where.dump_files:
-        found = with_client(where, partial(with_setup_inputs, reading=found, manifests=manifests))
+    found = _with_job_inputs(where, found, manifests)
     if server_side:
         _validate(where, manifests, found.view.settings.placement_namespace[0])
     answer = what_if(found.view, manifests)
@@ -156,6 +157,20 @@ def command(
         emit(form, document, lambda _: _diffs(answer))
     if answer.unknown or answer.changed:
         click.get_current_context().exit(UNKNOWN if answer.unknown else CHANGES)
+
+
+def _with_job_inputs(where: HubSource, reading: HubReading, manifests: Sequence[Object]) -> HubReading:
+    """Return the reading with what decides on workers' queues, and on whether Kueue manages the jobs."""
+    if where.dump_files:
+        return unmanaged_in_dump(reading)
+    jobs = [one["metadata"] for one in manifests if is_job(one)]
+    names = [metadata.get("namespace") or DEFAULT_NAMESPACE for metadata in jobs]
+
+    async def read(client: Client) -> HubReading:
+        found = await with_setup_inputs(client, reading, manifests)
+        return await read_unmanaged(client, found, names) if names else found
+
+    return with_client(where, read)
 
 
 def _in_namespace(manifests: Sequence[Object], where: HubSource) -> list[Object]:

@@ -1,17 +1,14 @@
 """The namespaces whose jobs a ClusterQueue admits, by its `namespaceSelector`. Pure."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from kubectl_placement.doctor.commands import Kubectl
 from kubectl_placement.doctor.finding import Finding, fail
 from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.managed_namespaces import NAME_LABEL
 from placement_ac.core.api.fields import get_dict, get_value, labels_of, name_of
 from placement_ac.core.api.label_selector import SelectorError, first_unmet, read_label_selector
 from placement_ac.core.api.text import joined
-
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""The label that Kubernetes gives each namespace: its name."""
 
 
 def selects_none(kubectl: Kubectl, queue: Object) -> Finding | None:

@@ -13,7 +13,7 @@ from kubectl_placement.doctor import commands
 from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
 from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
-from kubectl_placement.doctor.managed_namespaces import FIELD, label_namespaces, unmanaged
+from kubectl_placement.doctor.managed_namespaces import label_namespaces
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.stored_versions import FIX, LOOKS_AT, stored_version_findings
 from kubectl_placement.doctor.worker_inspection import (
@@ -29,6 +29,7 @@ from kubectl_placement.doctor.worker_queue_rules import APPLY, queues
 from kubectl_placement.doctor.worker_queue_rules import RULES as QUEUE_RULES
 from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.hub.kinds import CRD, KUEUE_CRDS
+from kubectl_placement.hub.managed_namespaces import FIELD, unmanaged
 from placement_ac.config.policy import integrations_namespace
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,

@@ -129,6 +129,8 @@ class HubView:
     now: datetime
     queue_facts: Mapping[str, WorkerFacts] | None = None
     """MultiKueueCluster → the queues of its worker; None: no worker was asked."""
+    unmanaged: Mapping[str, str] = field(default_factory=dict)
+    """Namespace → what to do, as the hub's Kueue leaves its jobs alone; only those that were looked at."""
     templates_read: bool = False
     """Whether the ConfigMaps in `template_names` were read, as far as the caller may."""
     _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -120,6 +120,8 @@ def _queued(view: HubView, manifest: Object) -> _QueuedJob:
     spec = get_dict(manifest, "spec") if is_workload else _workload_spec(view, manifest, namespace)
     queue = get_str(spec, "queueName")
     path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
+    if not is_workload and (why := view.unmanaged.get(namespace)):
+        path = QueuePath(queue, problem=why)
     return _QueuedJob(namespace, dict(spec), path)
 
 

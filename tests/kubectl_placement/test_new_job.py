@@ -1,5 +1,6 @@
 """The notes of `plan` on a job that Kueue would not send, although a cluster fits it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,12 @@ def test_a_job_that_is_managed_by(managed_by: Raw, noted: bool) -> None:
     notes = new_job(story_2(), a_job(**managed_by)).notes
     wanted = "set spec.managedBy to kueue.x-k8s.io/multikueue, or remove it: else Kueue rejects the Job"
     assert (wanted in notes) is noted
+
+
+def test_a_job_of_a_namespace_that_kueue_leaves_alone_goes_nowhere() -> None:
+    view = replace(story_2(), unmanaged={"default": "label namespace default a=b: Kueue does not manage it"})
+    found = new_job(view, a_job())
+    assert (found.problem, found.placements) == (view.unmanaged["default"], ())
 
 
 def queue(quota: str, **spec: Any) -> Raw:

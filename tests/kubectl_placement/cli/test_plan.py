@@ -285,3 +285,37 @@ def test_a_kustomization_is_no_manifest(dump: str, tmp_path: Path) -> None:
     done = plan("-f", str(tmp_path), "--from-dump", dump)
     assert done.exit_code == 2
     assert f"use `kubectl kustomize {tmp_path} | …` and -f -" in done.stderr
+
+
+def test_a_namespace_that_kueue_leaves_alone_is_named_by_plan_and_job(tmp_path: Path) -> None:
+    config = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "managedJobsNamespaceSelector": {"matchLabels": {"managed-by-kueue": "true"}},
+    }
+    theirs: list[Raw] = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+            "data": {"controller_manager_config.yaml": yaml.safe_dump(config)},
+        },
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+    ]
+    hub = json.loads(as_list(story_2(*JOBS).dump))["items"]
+    dump = str(write_list(tmp_path / "hub.json", [*hub, *theirs]))
+    labels = {"kueue.x-k8s.io/queue-name": "user-queue-demo2"}
+    a_job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "another", "namespace": "default", "labels": labels},
+        "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
+    }
+    why = (
+        "label namespace default managed-by-kueue=true: Kueue on this hub does not manage it, as its"
+        " managedJobsNamespaceSelector selects others; a job there runs on the hub itself, beside all quota"
+    )
+    planned = plan("-f", str(write_list(tmp_path / "job.json", [a_job])), "--from-dump", dump)
+    assert planned.stdout == f"Job default/another: no preview is possible: {why}\n"
+    told = commands.run("job", "another", "-n", "default", "--from-dump", dump)
+    assert why in told.stderr

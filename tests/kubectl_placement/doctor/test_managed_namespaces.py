@@ -7,11 +7,12 @@ import pytest
 
 from kubectl_placement.doctor.commands import HUB
 from kubectl_placement.doctor.finding import Level
-from kubectl_placement.doctor.managed_namespaces import label_namespaces, managed_namespaces, unmanaged
+from kubectl_placement.doctor.managed_namespaces import label_namespaces, managed_namespaces
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import ExpectedQueue, WorkerTarget
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.hub.managed_namespaces import unmanaged
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import CONFIG_MAP, NAMESPACE
 from placement_ac.core.api.fields import key_of
