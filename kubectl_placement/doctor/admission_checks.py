@@ -17,7 +17,7 @@ from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
 from kubectl_placement.doctor.namespace_selectors import selects_none
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
-from kubectl_placement.status.queues import inactive_reason
+from kubectl_placement.status.queues import inactive_reason, queue_remarks_of
 from placement_ac.core.api import constants
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -98,7 +98,7 @@ def _of_other_controllers(setup: HubSetup) -> Iterator[Finding]:
 
 @hub_rule(
     "check-condition",
-    "each AdmissionCheck of ours is Active",
+    "each AdmissionCheck of ours is Active, and names no cluster whose queues give no quota",
     "kubectl describe admissioncheck CHECK",
     ADMISSION_CHECK,
 )
@@ -125,6 +125,9 @@ def check_condition(setup: HubSetup) -> Iterator[Finding]:
             causes = (deleted, *_causes_of_reason(check, active.reason))
             message = f"AdmissionCheck {name} is not Active: {inactive_reason(active)}"
             yield fail(message, fix, label(name), causes)
+        for cluster, why in queue_remarks_of(check).items():
+            fix = shlex.join(("placement-ac", "doctor", "--workers", "--cluster", cluster))
+            yield warn(f"AdmissionCheck {name}: {cluster}: {why}", fix, f"cluster {cluster}")
     names = [check.meta.name for check in setup.view.our_checks]
     yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
 

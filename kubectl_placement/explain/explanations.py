@@ -71,7 +71,8 @@ def explain_cluster(case: PlacementView, cluster: str) -> ClusterExplanation:
     summary = _summary(case, cluster, links)
     if case.checks:
         used = kueue_steps.queue_steps(case) if cluster in case.rows else ()
-        links = (*links, *kueue_steps.condition_steps(case, case.checks), *used)
+        remarks = kueue_steps.queue_remark_steps(case.checks, cluster)
+        links = (*links, *kueue_steps.condition_steps(case, case.checks), *remarks, *used)
     else:
         links = (*links, kueue_steps.no_check_step(case))
     return ClusterExplanation(

@@ -10,6 +10,7 @@ from typing import Final
 from kubectl_placement.explain.steps import ExplainStep, PlacementView, StepName, StepResult
 from kubectl_placement.status.check_status import selection_unknown
 from kubectl_placement.status.model import LISTED_STATES, ClusterRow, ConditionStatus
+from kubectl_placement.status.queues import queue_remarks_of
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -245,6 +246,13 @@ def condition_steps(case: PlacementView, checks: Iterable[Check]) -> Iterator[Ex
     verdicts = case.plan.verdicts if known and not view.settings.credentials_probe else {}
     for check in checks:
         yield condition_step(check, verdicts.get(check.meta.name))
+
+
+def queue_remark_steps(checks: Iterable[Check], cluster: str) -> Iterator[ExplainStep]:
+    """Yield what the conditions say of a worker's queues, as the controller has read them."""
+    for check in checks:
+        if why := queue_remarks_of(check).get(cluster):
+            yield StepName.CONDITION.failed(why, f"AdmissionCheck {check.meta.name}")
 
 
 def condition_step(check: Check, verdict: Verdict | None) -> ExplainStep:

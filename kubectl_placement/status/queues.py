@@ -1,7 +1,7 @@
 """The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -9,10 +9,10 @@ from typing import Final
 from kubectl_placement.hub.dump import Dump, Object, condition_of
 from kubectl_placement.status.kueue_failures import missing_kind_fix, sync_failure
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
-from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, NO_QUOTA_THERE, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, name_of, namespace_of
-from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.objects import Check, Workload
 from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.schemas import Condition
 
@@ -137,3 +137,10 @@ def _milli_gpus(container: object) -> int:
     """Return the GPUs of a container, in thousandths; in Kubernetes a missing request equals the limit."""
     wanted = {**get_dict(container, "resources", "limits"), **get_dict(container, "resources", "requests")}
     return sum(milli(amount) or 0 for name, amount in wanted.items() if name.endswith(GPU))
+
+
+def queue_remarks_of(check: Check) -> Mapping[str, str]:
+    """Return the clusters whose queues give no quota by the check's condition → which queues, and why."""
+    active = check.active
+    parts = (part.partition(": ") for part in (active.message if active else "").split("; "))
+    return {cluster: why for cluster, _, why in parts if why.startswith(NO_QUOTA_THERE)}

@@ -379,6 +379,8 @@ DRAIN: Final[RemovalPolicy] = "Drain"
 IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 """The setting `removal_policy`: they are sent back and start again elsewhere."""
 
+NO_QUOTA_THERE: Final = "no quota there for jobs of LocalQueue "
+"""The beginning of a remark of the condition, behind `CLUSTER: `, about a listed worker's queues."""
 WAITS_FOR: Final = "waits for "
 """The message of our entry in a Workload begins so while it waits on clusters that are full."""
 SENT_BACK: Final = "cluster {} is leaving the Placement"

@@ -197,6 +197,7 @@ class SinceKind(StrEnum):
     JUDGED = auto()  # uid of a Workload that was judged, while there are too many for one plan; how often
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
+    QUEUE_LACKING = auto()  # a listed MultiKueueCluster, namespace and name of a queue without quota there
     DISCONNECTED = auto()  # a listed MultiKueueCluster that Kueue has lost; its reason
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it

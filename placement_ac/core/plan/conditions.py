@@ -33,6 +33,7 @@ from placement_ac.core.draining.state import DrainState
 from placement_ac.core.inputs.state import Snapshot, Verdict, is_shared
 from placement_ac.core.plan.disconnected import disconnected_clusters
 from placement_ac.core.plan.job_fit import profile_problems
+from placement_ac.core.plan.lacking_queues import queue_remarks
 from placement_ac.core.plan.quarantine import quarantine_remarks
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
@@ -246,6 +247,7 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):
         yield f"connection lost: {_with_first_reason(lost)}"
+    yield from (f"{cluster}: {why}" for cluster, why in queue_remarks(snapshot, targets).items())
     if snapshot.policy.avoid_after_failure:
         yield from quarantine_remarks(snapshot)
     if targets.mass_loss.held:

@@ -43,6 +43,7 @@ from placement_ac.core.plan.event_intents import (
     unusable_clusters,
 )
 from placement_ac.core.plan.job_fit import JobFit
+from placement_ac.core.plan.lacking_queues import lacking_queues
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -158,6 +159,7 @@ def _whole_plan(
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets) if snapshot.policy.probe else DueEvents()
+    queues = lacking_queues(snapshot, targets)
     remembers = bool(snapshot.policy.avoid_after_failure)
     quarantines = quarantine_events(snapshot, targets) if remembers else DueEvents()
     verdicts = _verdicts(snapshot, targets, context.verdict)
@@ -165,7 +167,7 @@ def _whole_plan(
     probe_requests, next_probe = due_probes(snapshot) if snapshot.policy.probe else ((), None)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, quarantines, lacking, capacity),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, queues, capacity),
         *(targets.identity, targets.unknown_copies),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)
@@ -188,7 +190,7 @@ def _whole_plan(
         refusals=nominations.refusals,
         ask_for_copies=_once(drain.ask_for_copies, nominations.ask_for_copies),
         capacities=capacity.wanted,
-        ask_for_facts=_once(nominations.questions.ask, capacity.ask),
+        ask_for_facts=_once(nominations.questions.ask, queues.ask, capacity.ask),
         probe_requests=probe_requests,
         ask_for_identity=targets.identity.ask,
         ask_for_unknown_copies=targets.unknown_copies.ask,
