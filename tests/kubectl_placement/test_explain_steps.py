@@ -7,7 +7,7 @@ import pytest
 from kubectl_placement.explain.explanations import explain_cluster
 from kubectl_placement.explain.steps import StepName
 from placement_ac.core.api import constants
-from placement_ac.core.api.constants import LOCAL_QUEUE
+from placement_ac.core.api.constants import LOCAL_QUEUE, NO_QUOTA_THERE
 from tests.kubectl_placement.explain_builders import (
     ALL,
     DROPPED,
@@ -66,6 +66,8 @@ SAME_CLAIM = {"clusterClaims": [{"name": "id.k8s.io", "value": "x"}]}
 SINCE = {"a": "2026-01-01T00:00:00Z", "c": "2026-01-02T00:00:00Z"}
 SAME_WORKER = "remove ManagedCluster c, or do not select it: it leads to the same worker as a, which stays"
 GROUPS = {"decisionGroups": [{"groupName": "first", "groupClusterSelector": {}}]}
+
+LACKS = f"{NO_QUOTA_THERE}team/q (there is no such LocalQueue)"
 
 
 class Situation(NamedTuple):
@@ -430,6 +432,13 @@ CONTROLLERS_STEPS = {
     },
     StepName.CONDITION: {
         "no condition": Situation(ALL, "note: check that the controller runs: the check has no condition"),
+        "queues of the worker that give no quota": Situation(
+            [
+                *(one for one in ALL if one["kind"] != "AdmissionCheck"),
+                check(active=condition(message=f"generated; b: {NO_QUOTA_THERE}x/y (z); c: {LACKS}")),
+            ],
+            f"passed: True: Active: generated; b: {NO_QUOTA_THERE}x/y (z); c: {LACKS}\nfailed: {LACKS}",
+        ),
         "condition that is out of date": Situation(
             [
                 *FLEET,

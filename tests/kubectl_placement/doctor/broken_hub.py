@@ -5,7 +5,7 @@ import copy
 import json
 from typing import Any, Final
 
-from placement_ac.core.api.constants import ANNOTATION_PLACEMENT_NAMESPACE
+from placement_ac.core.api.constants import ANNOTATION_PLACEMENT_NAMESPACE, NO_QUOTA_THERE
 from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
     FAIL,
@@ -324,6 +324,14 @@ CHECKS: Final = (
         "AdmissionCheck placement-demo1 is not Active: NoClusterSelected: none matches",
         "kubectl describe admissioncheck placement-demo1; "
         f"kubectl describe placement -n {NS} placement-demo1",
+    ),
+    Break(
+        "the controller has found a worker without a queue",
+        with_condition(CHECK, "True", "Active", f"generated; cluster1: {NO_QUOTA_THERE}a/b (there is none)"),
+        "check-condition",
+        WARN,
+        f"AdmissionCheck placement-demo1: cluster1: {NO_QUOTA_THERE}a/b (there is none)",
+        "placement-ac doctor --workers --cluster cluster1",
     ),
     Break(
         "nothing has been said of our check",
