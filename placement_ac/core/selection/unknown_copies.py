@@ -122,7 +122,7 @@ def _is_guarded(snapshot: Snapshot, cluster: str) -> bool:
     return not (
         name in snapshot.objects.clusters  # Kueue is connected, and has deleted them
         or _consents(snapshot, cluster)
-        or snapshot.ages(SinceKind.UNLISTED).get(cluster, inf) < UNLISTED_SECONDS
+        or snapshot.all_ages.get(Since(SinceKind.UNLISTED, cluster), inf) < UNLISTED_SECONDS
     )
 
 
