@@ -20,7 +20,6 @@ from placement_ac.core.inputs.state import Ages
 from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
 
-
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 

@@ -44,6 +44,6 @@ CAPACITY_KINDS: Final = (CAPACITY_PROVIDER, CLUSTER_QUEUE, LOCAL_QUEUE)
 KOPF_KINDS: Final = (ADMISSION_CHECK, PLACEMENT, ACCOUNT, PERMISSION)
 """Kinds that kopf follows; an informer follows the others.
 
-Of those there may be very many, or they change with every decision (an event costs five times as much in kopf), or
-(ClusterProfile) they hold anything: kopf ends at an object that is nested 1,000 levels deep.
+Of those there may be very many, or they change with every decision (an event takes three times the CPU in
+kopf), or (ClusterProfile) they hold anything: kopf ends at an object that is nested 1,000 levels deep.
 """

@@ -31,9 +31,9 @@ def disconnected_clusters(snapshot: Snapshot, targets: TargetClusters) -> Mappin
 
 def connection_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
     """Return the events about listed clusters that Kueue has lost, and about those that it has back."""
-    clusters = {name: cluster for cluster, name in targets.listed.items()}
     lost = _lost(snapshot)
     known = {since.subject for since in snapshot.all_ages if since.kind is SinceKind.DISCONNECTED}
+    clusters = {name: cluster for cluster, name in targets.listed.items()} if lost or known else {}
     back = [name for name in clusters if name in known and _object(snapshot, name).active]
     events = []
     if lost:
