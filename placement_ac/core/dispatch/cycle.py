@@ -115,9 +115,11 @@ class DispatchCycle:
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.
 
-        "": one of them may have room, or it is not known.
+        "": one of them may have room, or has given the job quota, or it is not known.
         """
         there = [self._clusters[name] for name in job.nominated if name in self._clusters]
+        if any(job.meta.uid in cluster.have_quota for cluster in there):
+            return "", ""
         short = [(cluster, shortage(job, cluster)) for cluster in sorted(there, key=lambda c: c.rank)]
         if not short or not all(what for _, what in short):
             return "", ""

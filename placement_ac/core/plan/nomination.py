@@ -82,7 +82,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
             lasting.add(case.since)  # its subject has their count: a write begins anew
         if more and workload.nominated:
             waits += [left for left in (case.left - FACTS_WAIT_SECONDS, case.left) if left > 0]
-    questions = fact_questions(snapshot, asked_about, fit.asked_again)
+    questions = fact_questions(snapshot, asked_about, fit.asked_again, fit.ask_about_newcomers)
     return Nominations(
         tuple(nominations),
         tuple(unfit),
