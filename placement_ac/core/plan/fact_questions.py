@@ -20,6 +20,8 @@ FACTS_AGAIN_SECONDS: Final = 15.0
 """How often a worker is asked, unless other jobs run or wait there since."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
+FACTS_BESIDE_ROOM_SECONDS: Final = 0.9
+"""The same for a job for which another worker is known to have room."""
 FACTS_AFTER_CHANGE_SECONDS: Final = 1.0
 """When a worker is asked again at the earliest because other jobs run there: more or less is free. Or because
 others wait there: its answer says whether they have got quota."""
@@ -59,15 +61,15 @@ def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:
     return frozenset(name for name, one in facts.items() if not needs.is_part_of(one.then.needs))
 
 
-def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bool:
-    """Whether a worker has not answered lately, and its answer is worth a short wait.
+def seconds_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> float | None:
+    """Return how long the answer of a worker has been awaited that has not answered lately; None: it has.
 
     `again`: those of whose answers some do not count.
     """
     if _is_asked_soon(snapshot, name, again):
-        return True
+        return 0.0
     is_known = name not in again and has_answered(snapshot, name)
-    return not is_known and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+    return None if is_known else snapshot.age(_since(name))
 
 
 def fact_questions(

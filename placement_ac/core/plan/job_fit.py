@@ -24,10 +24,10 @@ from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.fact_questions import (
     FACTS_WAIT_SECONDS,
     askable_workers,
-    is_awaited,
     is_recent,
     needs_of,
     not_asked_enough,
+    seconds_awaited,
 )
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn, weight
@@ -52,7 +52,8 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot, self._needs)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
-        newcomers = {cluster.name: {job.meta.uid for job in cluster.newcomers} for cluster in clusters}
+        answering = [cluster for cluster in clusters if cluster.connected and cluster.is_recent]
+        newcomers = {cluster.name: {job.meta.uid for job in cluster.newcomers} for cluster in answering}
         self.ask_about_newcomers = frozenset(name for name, uids in newcomers.items() if uids)
         """The MultiKueueClusters whose last answers do not count all Workloads that wait there."""
         self._in_time = frozenset().union(*newcomers.values(), *[cluster.have_quota for cluster in clusters])
@@ -60,7 +61,7 @@ class JobFit:
         self._in_vain: dict[tuple[object, ...], bool] = {}
         undecided = targets.workloads.undecided if policy.dispatcher else ()
         judged = [workload for workload in undecided if self._is_judged(workload)]
-        self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable))
+        self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable) > 0)
         self._others_judged = 0
 
     def _is_judged(self, workload: Workload) -> bool:
@@ -106,13 +107,20 @@ class JobFit:
         """The MultiKueueClusters that are asked now, to have answered when others have their turn."""
         return self._askable if self.turn.deferred else frozenset()
 
-    def awaits(self, names: Collection[str], workload: Workload | None = None) -> bool:
-        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer.
+    def awaits(
+        self,
+        names: Collection[str],
+        workload: Workload | None = None,
+        at_most: float = FACTS_WAIT_SECONDS,
+    ) -> float:
+        """Return for how many seconds one of these MultiKueueClusters, which are asked, is still awaited.
 
-        An answer that was not about all that jobs need counts for a `workload` that needs no more.
+        `at_most`: seconds from the question. An answer that was not about all that jobs need counts for a
+        `workload` that needs no more.
         """
         again = self._asked_again_about(workload) if workload else self.asked_again
-        return any(is_awaited(self._snapshot, name, again) for name in names)
+        awaited = (seconds_awaited(self._snapshot, name, again) for name in names)
+        return max((at_most - seconds for seconds in awaited if seconds is not None), default=0.0)
 
     def _asked_again_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""

@@ -108,7 +108,7 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
         ),
         pytest.param({"p-a": facts(2, 17.0), "p-b": facts(8, 17.0)}, {"job": ("p-b",)}, BOTH, None, id="old"),
         pytest.param({"p-a": facts(2, 17.1), "p-b": facts(8, 17.1)}, {}, BOTH, 2.0, id="too old"),
-        pytest.param({"p-a": facts(8), "p-b": facts(8, 17.1)}, {}, ("p-b",), 2.0, id="one is too old"),
+        pytest.param({"p-a": facts(8), "p-b": facts(8, 17.1)}, {}, ("p-b",), 0.9, id="one is too old"),
         pytest.param(
             {"p-a": WorkerFacts(problem="forbidden", age=10.0), "p-b": facts(8)},
             {"job": ("p-b",)},
@@ -121,6 +121,13 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
 def test_answers(known: Any, nominations: Any, asked: Any, again: float | None) -> None:
     answer = answer_to(JOB, facts=known)
     assert (nominated(answer), answer.ask_for_facts, answer.requeue_after) == (nominations, asked, again)
+
+
+def test_beside_a_cluster_with_room_a_job_waits_less_than_a_second_for_another_answer() -> None:
+    """Where none is known to have room, it waits for 2 s."""
+    for gpus, nominations in ((8, {"job": ("p-a",)}), (4, {})):
+        known = {"p-a": facts(gpus, reserved=8 - gpus), "p-b": facts(8, 17.1)}
+        assert nominated(answer_to(JOB, facts=known, waited=0.9)) == nominations
 
 
 def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:

@@ -35,11 +35,13 @@ def facts(
     return WorkerFacts({queue: found}, age=age, then=then)
 
 
-def planned(*jobs: Any, known: str = "", policy: PlacementPolicy = POLICY, **clusters: WorkerFacts) -> Plan:
-    """`known`: what is known of clusters a, b, c …, in the Placement's order."""
+def planned(
+    *jobs: Any, known: str = "", off: str = "", policy: PlacementPolicy = POLICY, **clusters: WorkerFacts
+) -> Plan:
+    """`known`: of clusters a, b, c …, in the Placement's order; `off`: Kueue is not connected to these."""
     there = {f"p-{name}": facts(what) for name, what in zip("abcdef", known.split(), strict=False)}
     there |= {f"p-{name}": one for name, one in clusters.items()}
-    seen = decided_inputs(ranked("".join(sorted(name[-1] for name in there))), *jobs, policy=policy)
+    seen = decided_inputs(ranked("".join(sorted(name[-1] for name in there))), *jobs, policy=policy, off=off)
     return plan(replace(seen, fleet=replace(seen.fleet, queue_facts=there)))
 
 
@@ -76,6 +78,12 @@ def test_a_job_that_waits_in_vain_goes_on_at_once(waits_on: str, known: str, wan
     names = [f"p-{name}" for name in waits_on]
     answer = nominated(planned(job("job", *names), known=known))
     assert answer == ({"job": tuple(f"p-{name}" for name in wanted)} if wanted else {})
+
+
+@pytest.mark.parametrize("then", [NO_WORKLOADS, WorkloadsThere(waiting=frozenset({"Workload/job"}))])
+def test_a_cluster_that_kueue_is_not_connected_to_is_not_known_to_have_room(then: WorkloadsThere) -> None:
+    both = {"a": facts("room", then=then), "b": facts("room")}
+    assert nominated(planned(job("job", "p-a"), off="a", **both)) == {"job": ("p-a", "p-b")}
 
 
 def test_jobs_that_look_at_the_same_room_count_each_other() -> None:
