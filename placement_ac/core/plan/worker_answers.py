@@ -48,6 +48,7 @@ def counted(
         queue = facts.queues.get((workload.meta.namespace, workload.job.queue))
         if workload.meta.uid in then.running:
             known[queue.cluster_queue if queue else ""] += 1
+            newcomers += [] if workload.cluster else [workload]  # it was evicted since
         elif queue and queue.active and workload.meta.uid in then.waiting:
             undecided[queue.cluster_queue].append(workload)
             queues[queue.cluster_queue] = queue

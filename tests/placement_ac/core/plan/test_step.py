@@ -157,3 +157,10 @@ def test_a_worker_where_other_jobs_wait_is_asked_again_at_once(
     before = WorkloadsThere(waiting=frozenset(f"Workload/{name}" for name in then))
     both = {"a": facts("room", 1.0, then=before), "b": facts("full", 1.0)}
     assert planned(job("job", "p-a"), **both).ask_for_facts == asked
+
+
+def test_a_job_that_was_evicted_since_the_answer_comes_anew() -> None:
+    """It ran there when the worker was asked, and is nominated there again."""
+    there = WorkloadsThere(running=frozenset({"Workload/job"}))
+    both = {"a": WorkerFacts(queues((GPU, "f", 8, 8), reserving=2), then=there), "b": facts("room")}
+    assert nominated(planned(job("job", "p-a"), **both)) == {}
