@@ -13,7 +13,7 @@ ANY: Final = "CLUSTER"
 
 _ALPHANUMERIC: Final = re.compile(r"[A-Za-z0-9]")
 _GOES_ON: Final = re.compile(r"[-.]?[A-Za-z0-9]")
-"""What follows where a longer name begins like this one."""
+"""The beginning of what follows a name that is part of a longer one."""
 
 
 def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Finding, ...]:
