@@ -172,9 +172,9 @@ def objects(scene: Scene) -> Iterator[tuple[Object, ...]]:
     authority = trustme.CA().cert_pem.bytes()
     for number in range(scene.clusters):
         name = f"cluster-{number:04}"
-        # Of realistic length; no server answers at its address.
+        # Of realistic length; its server refuses connections at once: a name would be looked up first.
         token = hashlib.sha512(name.encode()).hexdigest() * 7
-        content = write_kubeconfig(f"https://api.{name}.example.com:6443", authority, token, name)
+        content = write_kubeconfig("https://127.0.0.1:1", authority, token, name)
         assert isinstance(content, bytes), content  # noqa: S101  # its parts are valid
         labels, spec = {api.LABEL_CLUSTER_SET: SET}, {"hubAcceptsClient": True, "leaseDurationSeconds": 60}
         yield (_mine(secret_of(name, content)),)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from placement_ac.config.layout import LAYOUT
-from placement_ac.config.settings import ITEM_PATTERNS, Settings, is_duration, is_list, is_share
+from placement_ac.config.settings import ITEM_PATTERNS, Settings, descriptions, is_duration, is_list, is_share
 from placement_ac.core.api.durations import DURATION, NUMBER
 from placement_ac.core.inputs.rights import RELEASE
 
@@ -89,7 +89,6 @@ def _settings_schema() -> dict[str, Any]:
 
 def setting_schema(name: str) -> dict[str, Any]:
     """Return the JSON schema of a setting as one writes it in a file."""
-    field = Settings.model_fields[name]
     made = _settings_schema()[name]
     made = next((one for one in made.get("anyOf", ()) if one["type"] != "null"), made)
     kept = {
@@ -108,7 +107,7 @@ def setting_schema(name: str) -> dict[str, Any]:
         kept["pattern"] = f"^({RELEASE.pattern})?$"
     if name in LISTENING:
         kept["minLength"] = 1
-    return {"description": " ".join((field.description or "").split())} | kept
+    return {"description": " ".join(descriptions()[name].split())} | kept
 
 
 def _section_schema(section: Mapping[str, Any]) -> dict[str, Any]:

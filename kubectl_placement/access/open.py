@@ -1,5 +1,6 @@
 """Open a worker as the caller: try each access method in order, and ask the cluster for its Pods."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,12 +12,24 @@ from kubectl_placement.access.no_access import Closed, NoAccess
 from kubectl_placement.access.target import FORBIDDEN, ClusterTarget, read_target
 from placement_ac.core.api.constants import Kind
 from placement_ac.core.api.errors import ApiError
+from placement_ac.kube.budget import AnswerBudget, BudgetedReader, ReadSlots
 from placement_ac.kube.client import Client
 from placement_ac.kube.exec_plugin import Show
 
 POD: Final = Kind("", "Pod", "pods", True, ("v1",))
 PODS: Final = POD.at("v1")
 TIMEOUT_SECONDS: Final = 10.0
+OBJECT_BYTES: Final = 2_000_000
+"""The most of one answer; the largest object has 1.5 MB (etcd)."""
+BUDGET: Final = AnswerBudget(
+    page_bytes=OBJECT_BYTES,
+    answer_bytes=OBJECT_BYTES,
+    total_bytes=sys.maxsize,  # a log may be followed for days
+    pages=1000,
+    seconds=60.0,
+    list_bytes=50_000_000,
+)
+"""The most that is read of a worker, whose admin is not the caller's: a list has room for 5,000 Pods."""
 UNAUTHORIZED: Final = 401
 
 
@@ -54,7 +67,10 @@ async def open_cluster(
                 if isinstance(found, Closed):
                     tried.append(found)
                     continue
-                client = await stack.enter_async_context(Client(found.login, timeout=TIMEOUT_SECONDS))
+                reader = BudgetedReader(BUDGET, ReadSlots(1, TIMEOUT_SECONDS))
+                client = await stack.enter_async_context(
+                    Client(found.login, timeout=TIMEOUT_SECONDS, reader=reader)
+                )
                 if (problem := await _problem(client, found, namespace)) is None:
                     yield OpenCluster(target, client, found.method, found)
                     return

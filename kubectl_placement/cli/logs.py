@@ -1,7 +1,6 @@
 """`kubectl placement logs`: the logs of a job, wherever it runs."""
 
 import sys
-from asyncio import sslproto
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -37,11 +36,6 @@ from placement_ac.core.api.fields import name_of, parse_time
 
 FOLLOWED: Final = 100
 """The default of --max-log-requests: with kubectl 5, which is less than a usual job has Pods."""
-TLS_BUFFER_BYTES: Final = 32 * 1024
-"""The buffer of each connection while logs are followed: two records of TLS.
-
-asyncio's has 256 KiB, and OpenSSL keeps as much again: with those, 100 logs took 70 MB instead of 25.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +124,6 @@ def command(
 
 
 async def _follow(found: FoundJob, where: JobAccess, wish: LogWish) -> bool:
-    sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES  # asyncio has no other way to set it
     follower = LogFollower(
         found.client,
         found.workloads,

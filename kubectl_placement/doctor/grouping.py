@@ -11,6 +11,10 @@ from kubectl_placement.doctor.finding import Finding, Level
 ANY: Final = "CLUSTER"
 """Stands for the name of each cluster in a message and in a fix."""
 
+_ALPHANUMERIC: Final = re.compile(r"[A-Za-z0-9]")
+_GOES_ON: Final = re.compile(r"[-.]?[A-Za-z0-9]")
+"""The beginning of what follows a name that is part of a longer one."""
+
 
 def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Finding, ...]:
     """Return the findings in order; those with one cause once, with the names of all its clusters.
@@ -28,8 +32,17 @@ def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Findin
 
 
 def _of_any(text: str, finding: Finding) -> str:
-    name = re.escape(finding.cluster)
-    return re.sub(rf"(?<![A-Za-z0-9]){name}(?![A-Za-z0-9]|[-.][A-Za-z0-9])", ANY, text)
+    """Return a text with `ANY` for the name. A pattern for each name would take 0.2 ms to compile."""
+    name, parts, done = finding.cluster, list[str](), 0
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if (at and _ALPHANUMERIC.match(text, at - 1)) or _GOES_ON.match(text, end):
+            at = text.find(name, at + 1)
+        else:
+            parts += text[done:at], ANY
+            done, at = end, text.find(name, end)
+    return "".join((*parts, text[done:]))
 
 
 def _merged(group: list[Finding], named: bool) -> Finding:

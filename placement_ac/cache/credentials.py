@@ -6,7 +6,8 @@ No I/O, no clock.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import ACCOUNT, ADDON_ACCOUNT, PERMISSION, SECRET, CredentialMethod, Kind
@@ -18,6 +19,16 @@ from placement_ac.core.inputs.provisioning import CredentialUsage, ProvisioningI
 from placement_ac.core.inputs.state import Ages
 from placement_ac.core.kubeconfig.servers import AllowedServers
 from placement_ac.core.kubeconfig.source import CredentialSource, Unusable
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class _Found(NamedTuple):
+    """Credentials that were found, and from when until when that holds: time alone makes nothing usable."""
+
+    source: CredentialSource | Unusable
+    since: datetime
+    until: datetime
 
 
 class CredentialLookup:
@@ -40,15 +51,34 @@ class CredentialLookup:
         self._providers = providers
         self._errors = errors
         self._to_provision = to_provision
+        self._found: dict[str, _Found] = {}
+        """Cluster → its credentials, if they depend on nothing but time and the tables as they are."""
+        self._found_at = (0, 0)
+        """The changes of the tables of which that is so."""
 
     # -- the credentials that a cluster has
 
     def sources(self, clusters: Iterable[str], now: datetime) -> dict[str, CredentialSource | Unusable]:
         """Return for each cluster where Kueue finds usable credentials, or why there are none."""
-        return {cluster: find_credentials(self._discovery(cluster, now)) for cluster in clusters}
+        changes = self._tables.secrets.changes, self._tables.profiles.changes
+        if changes != self._found_at:
+            self._found.clear()
+            self._found_at = changes
+        return {cluster: self._find(cluster, now) for cluster in clusters}
+
+    def _find(self, cluster: str, now: datetime) -> CredentialSource | Unusable:
+        found = self._found.get(cluster)
+        if found and found.since <= now < found.until:
+            return found.source
+        inputs = self._discovery(cluster, now)
+        source = find_credentials(inputs)
+        if inputs.provisioned is None:
+            until = source.expires if isinstance(source, CredentialSource) else None
+            self._found[cluster] = _Found(source, now, until or _NEVER)
+        return source
 
     def is_usable(self, cluster: str, now: datetime) -> bool:
-        return isinstance(find_credentials(self._discovery(cluster, now)), CredentialSource)
+        return isinstance(self.sources((cluster,), now)[cluster], CredentialSource)
 
     def expiries(self) -> dict[str, datetime]:
         """Return when the credentials expire of each cluster that we list or that a check of ours selects."""

@@ -61,6 +61,8 @@ class Table(Generic[T]):
     def __init__(self, read: Callable[[Obj], T], **indexes: Callable[[Any], Iterable[str]]) -> None:
         self.read = read
         self.objects: dict[Id, T] = {}
+        self.changes = 0
+        """The number of changes so far: what was read at the same number holds still."""
         self.indexes = {name: Index[T](keys_of) for name, keys_of in indexes.items()}
 
     def copy(self) -> "Table[T]":
@@ -76,11 +78,13 @@ class Table(Generic[T]):
     def put(self, id_: Id, obj: T) -> None:
         before = self.objects.get(id_)
         self.objects[id_] = obj
+        self.changes += 1
         for index in self.indexes.values():
             index.update(id_, before, obj)
 
     def remove(self, id_: Id) -> None:
         before = self.objects.pop(id_, None)
+        self.changes += 1
         for index in self.indexes.values():
             index.update(id_, before, None)
 

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import click
 
 from placement_ac.config.load import REMOVED, flag_name
-from placement_ac.config.settings import File, Settings, default_of, is_duration
+from placement_ac.config.settings import File, Settings, default_of, descriptions, is_duration
 
 
 def setting_options(
@@ -17,6 +17,7 @@ def setting_options(
     Settings that were removed have one, too: `load` refuses them, and says what to do.
     """
     there = {param.name for param in command.params}
+    texts = descriptions()
     for name, field in reversed(Settings.model_fields.items()):
         if name in there:
             continue
@@ -26,7 +27,7 @@ def setting_options(
             0,
             click.Option(
                 [f"--{flag_name(name)}"],
-                help=f"{field.description}{message}",
+                help=f"{texts[name]}{message}",
                 metavar="DURATION" if is_duration(name) else _choices(field.annotation),
                 hidden=name not in shown,
             ),

@@ -2,7 +2,11 @@
 Every setting with its default and its validation. No I/O: `load` reads the values.
 """
 
+import ast
+import inspect
 import re
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar, get_args, get_origin
 
@@ -120,7 +124,7 @@ CommaSeparated = Annotated[tuple[T, ...], BeforeValidator(_split)]
 class Settings(BaseModel):
     """The settings of the controller. The docstring of a setting is its help on the command line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     config: File | None = None
     """A file with settings (YAML or JSON), read once, at the start."""
@@ -313,6 +317,21 @@ class Settings(BaseModel):
         if len(set(named)) != len(named):
             raise ValueError("name each only once")
         return named
+
+
+@cache
+def descriptions() -> dict[str, str]:
+    """Return the docstring of each setting. They are read from the source: only a help needs them."""
+    (settings,) = ast.parse(inspect.getsource(Settings)).body
+    found: dict[str, str] = {}
+    for setting, text in pairwise(settings.body if isinstance(settings, ast.ClassDef) else ()):
+        match setting, text:
+            case (
+                ast.AnnAssign(target=ast.Name(name)),
+                ast.Expr(ast.Constant(str(docstring))),
+            ):
+                found[name] = inspect.cleandoc(docstring)
+    return found
 
 
 def is_duration(name: str) -> bool:

@@ -7,6 +7,7 @@ answers. Whatever is beyond raises TooLarge.
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -36,6 +37,17 @@ class AnswerBudget:
     """Of one list."""
     seconds: float
     """For one list."""
+    list_bytes: int = sys.maxsize
+    """Of one list."""
+
+    def check_list(self, pages: int, read: int, seconds: float) -> None:
+        """Raise TooLarge if a list that goes on after so many pages, bytes and seconds is beyond it."""
+        if read > self.list_bytes:
+            raise TooLarge(f"a list of more than {self.list_bytes:,} bytes")
+        if pages == self.pages:
+            raise TooLarge(f"a list of more than {self.pages} pages")
+        if seconds > self.seconds:
+            raise TooLarge(f"a list for more than {self.seconds:g} s")
 
 
 class BudgetSpent(TooLarge):
@@ -43,21 +55,25 @@ class BudgetSpent(TooLarge):
 
 
 class ReadSlots:
-    """Slots for large answers, over all servers: so many are read and parsed at the same time."""
+    """Slots for large answers, over all servers: so many are read and parsed at the same time.
 
-    def __init__(self, slots: int) -> None:
+    `seconds`: how long one answer may hold a slot; None: SLOT_SECONDS.
+    """
+
+    def __init__(self, slots: int, seconds: float | None = None) -> None:
         self._slots = asyncio.Semaphore(slots)
+        self._seconds = SLOT_SECONDS if seconds is None else seconds
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for a slot. Raises BudgetSpent after SLOT_SECONDS in it."""
+        """Wait for a slot. Raises BudgetSpent after `seconds` in it."""
         async with self._slots:
             try:
-                async with asyncio.timeout(SLOT_SECONDS) as timeout:
+                async with asyncio.timeout(self._seconds) as timeout:
                     yield
             except TimeoutError:
                 if timeout.expired():
-                    raise BudgetSpent(f"an answer that is not whole after {SLOT_SECONDS:g} s") from None
+                    raise BudgetSpent(f"an answer that is not whole after {self._seconds:g} s") from None
                 raise
 
 

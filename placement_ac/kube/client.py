@@ -22,6 +22,7 @@ from placement_ac.core.api.constants import FIELD_MANAGER, Kind, Resource
 from placement_ac.core.api.errors import (
     ApiError,
     Gone,
+    Malformed,
     NotFound,
     NotLeading,
     Refused,
@@ -144,7 +145,9 @@ class Client:
         )
         # Watches last: they must not take connections from the writes.
         lasting = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
-        self._watch_session = self._login.session(timeout=lasting, headers=headers)
+        self._watch_session = self._login.session(
+            timeout=lasting, headers=headers, auto_decompress=self._reader is None
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -260,7 +263,7 @@ class Client:
         more, size = "", min(limit, FIRST_PAGE_SIZE)
         page_bytes = budget.page_bytes // 4 if budget else PAGE_BYTES  # the next may have larger objects
         tokens: set[int] = set()
-        began = time.monotonic()
+        began, read = time.monotonic(), 0
         while True:
             query = {"limit": str(size), **selector} | ({"continue": more} if more else {})
             most = budget.page_bytes if budget else MAX_PAGE_BYTES if size > 1 else None
@@ -278,6 +281,7 @@ class Client:
             skipped = answer.get(SKIPPED) or ()
             if skipped:
                 _log_skipped(path, skipped)
+            read += length
             version, kind = str(metadata.get("resourceVersion", "")), str(answer.get("kind"))
             del answer  # two pages at a time would take twice the memory
             size = max(min(limit, page_bytes * len(items) // length), 1) if items else size
@@ -289,10 +293,8 @@ class Client:
             if hash(more) in tokens:
                 raise TooLarge("the same page of a list again")
             tokens.add(hash(more))
-            if budget and len(tokens) == budget.pages:
-                raise TooLarge(f"a list of more than {budget.pages} pages")
-            if budget and time.monotonic() - began > budget.seconds:
-                raise TooLarge(f"a list for more than {budget.seconds:g} s")
+            if budget:
+                budget.check_list(len(tokens), read, time.monotonic() - began)
 
     async def watch(
         self,
@@ -358,6 +360,9 @@ class Client:
                 async with answer:
                     text = await self._read(answer)
                     object_of(answer.status, text, f"WATCH {path}", answer.headers.get("Retry-After"))
+            if self._reader and answer.headers.get("Content-Encoding", "identity") != "identity":
+                answer.close()
+                raise Malformed(f"GET {path}: the answer is compressed, and nobody asked for that")
         return answer
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:

@@ -2,9 +2,10 @@
 Keeps the cache up to date on one kind in one namespace, or in all.
 
 kopf lists a kind at once and keeps a memory for each object, so kinds with many objects (Workloads,
-ManagedClusters, scores, MultiKueueClusters, Secrets) are followed by an `Informer`. kopf does not say when
-its first list is complete, nor what vanished while its watch was interrupted, so a `KopfInformer` lists the
-kinds that kopf watches at the start, after a gap and every minute. Neither decides anything.
+ManagedClusters, scores, MultiKueueClusters, Secrets), and those of which every change of a selection is one
+(decisions, MultiKueueConfigs), are followed by an `Informer`. kopf does not say when its first list is
+complete, nor what vanished while its watch was interrupted, so a `KopfInformer` lists the kinds that kopf
+watches at the start, after a gap and every minute. Neither decides anything.
 """
 
 import asyncio

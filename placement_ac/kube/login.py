@@ -39,7 +39,7 @@ Headers = tuple[tuple[str, str], ...]
 """Names and values; a name may occur more than once."""
 
 KEEPALIVE_SECONDS = 15.0
-"""How long an idle connection is kept: asyncio holds 256 KiB for each that is encrypted."""
+"""How long an idle connection is kept: it takes memory, more if it is encrypted."""
 HEADERS_SECONDS = 30.0
 """How long headers are used before they are renewed (which reads files again)."""
 RENEW_SECONDS = 1.0

@@ -13,6 +13,9 @@ from typing import Final
 SETTLE_SECONDS: Final = 5.0
 """The wait after everything has been listed: by then the first writes are done."""
 CHECK_INTERVAL_SECONDS: Final = 0.5
+COLLECT_AFTER: Final = 10_000
+"""New objects after which the collector looks at them (Python's default is 700: once for two decisions, each
+time over a millisecond of CPU). Nearly all go by reference counting before."""
 
 
 async def freeze_when_complete(complete: Callable[[], bool]) -> None:
@@ -23,3 +26,4 @@ async def freeze_when_complete(complete: Callable[[], bool]) -> None:
     gc.unfreeze()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT_AFTER, *gc.get_threshold()[1:])

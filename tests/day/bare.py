@@ -146,7 +146,12 @@ class BareFleet:
                 use = worker.use()
                 quota = FlavorQuota(FLAVOR, worker.quota(queue) * 1000, use.gpus.get(queue, 0) * 1000)
                 admitted = use.admitted.get(queue, 0)
-                facts = QueueFacts(queue, {GPU: (quota,)}, reserving=admitted, active=not worker.held)
+                pending = sum(
+                    number
+                    for local_queue, number in use.pending.items()
+                    if worker.cluster_queue_of(*local_queue) == queue
+                )
+                facts = QueueFacts(queue, {GPU: (quota,)}, pending, admitted, active=not worker.held)
                 found[namespace, name] = facts
         return found
 

@@ -178,6 +178,7 @@ class ScoredFleet:
         facts = QueueFacts(
             QUEUE,
             {GPU: (quota,), MEMORY: (PLENTY,)},
+            pending=sum(use.pending.values()),
             reserving=use.admitted.get(QUEUE, 0),
             active=not worker.held,
         )

@@ -450,7 +450,11 @@ class World:
         use = self.kueue.use(cluster.meta.name)
         quota = FlavorQuota("default", worker.slots * 1000, use.gpus.get(QUEUE, 0) * 1000)
         facts = QueueFacts(
-            QUEUE, {GPU: (quota,)}, reserving=use.admitted.get(QUEUE, 0), active=not worker.held
+            QUEUE,
+            {GPU: (quota,)},
+            pending=sum(use.pending.values()),
+            reserving=use.admitted.get(QUEUE, 0),
+            active=not worker.held,
         )
         await asyncio.sleep(self.odds.draw(ASK_SECONDS))
         return WorkerFacts({(NAMESPACE, queue): facts for queue in QUEUES})

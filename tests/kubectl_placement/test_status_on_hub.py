@@ -94,25 +94,6 @@ def test_other_namespaces_than_the_controllers_are_named(
     )
 
 
-def test_it_starts_without_what_it_does_not_need(admin: Driver, kubeconfig: Path) -> None:
-    unneeded = {"celpy", "kopf", "placement_ac.controller.manager"}
-    admin.check("p")
-    admin.select("p", ("a", 10))
-    code = f"""
-import sys
-from placement_ac.cli.main import main
-main(["status", "--kubeconfig", {str(kubeconfig)!r}], standalone_mode=False)
-sys.exit(" ".join({unneeded} & {{*sys.modules}}))
-"""
-    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    first, second, *_ = run.stdout.splitlines()
-    assert (first.partition(":")[0], second.split()[:2], run.stderr.strip()) == (
-        "No controller is running",
-        ["AdmissionCheck", "p"],
-        "",
-    )
-
-
 def test_without_any_check_it_says_so(status: Run) -> None:
     result = status()
     assert (result.exit_code, result.stderr) == (0, "No checks found\n")

@@ -14,9 +14,10 @@ from placement_ac.core.api.constants import (
     ANNOTATION_GROUP,
     ANNOTATION_PREFERRED_CLUSTERS,
 )
-from placement_ac.core.dispatch.profiles import PROFILES
-from placement_ac.core.inputs.queue_facts import WorkerFacts
-from placement_ac.core.inputs.state import PlacementPolicy, Plan
+from placement_ac.core.dispatch.profiles import PROFILES, RANKED
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
+from placement_ac.core.inputs.state import PlacementPolicy, Plan, Since, SinceKind
+from placement_ac.core.plan.fact_questions import FACTS_AFTER_CHANGE_SECONDS, FACTS_AGAIN_SECONDS
 from placement_ac.core.plan.plan import plan
 from tests.support.builders import inputs, managed_cluster
 from tests.support.decided import decided, nominated, ranked
@@ -42,6 +43,8 @@ class Wanted:
     """The clusters to which it is nominated."""
     size: int
     """How many GPUs it asks for."""
+    came: bool = True
+    """Whether it came to its clusters since their workers answered."""
 
     def raw(self, name: str) -> Any:
         wishes = {
@@ -96,9 +99,16 @@ class Scene:
     step_size: int
     quota: tuple[int | None, ...]
     """The GPUs of each cluster's ClusterQueue; None: it is not known."""
+    used: tuple[int, ...] = (0,) * len(CLUSTERS)
+    """How many of them are used, by the answer of its worker."""
+    ages: tuple[float, ...] = (0.0,) * len(CLUSTERS)
+    """Those of the answers."""
 
-    def plan(self, waits: dict[str, tuple[str, ...]] | None = None) -> Plan:
-        """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene."""
+    def plan(self, waits: dict[str, tuple[str, ...]] | None = None, awaited: float = 0.0) -> Plan:
+        """Return the plan; `waits`: the nominations of jobs, if they are not those of the scene.
+
+        `awaited`: how long answers have been awaited.
+        """
         managed = [
             managed_cluster(name, labels={"gpu": gpu}) for name, gpu in zip(CLUSTERS, self.gpus, strict=True)
         ]
@@ -114,14 +124,30 @@ class Scene:
             step_size=self.step_size,
             loss_grace=0.0,
         )
-        seen = inputs(hub, *jobs, policy=policy)
-        facts = {
-            f"p-{name}": WorkerFacts(problem="forbidden")
-            if most is None
-            else WorkerFacts(queues((GPU, "f", most)))
-            for name, most in zip(CLUSTERS, self.quota, strict=True)
-        }
+        ages = {Since(SinceKind.FACTS_AWAITED, f"p-{name}"): awaited for name in CLUSTERS}
+        seen = inputs(hub, *jobs, policy=policy, ages=ages if awaited else None)
+        facts = {f"p-{name}": self.answer(name) for name in CLUSTERS}
         return plan(replace(seen, fleet=replace(seen.fleet, queue_facts=facts)))
+
+    def answer(self, cluster: str) -> WorkerFacts:
+        at = CLUSTERS.index(cluster)
+        if (most := self.quota[at]) is None:
+            return WorkerFacts(problem="forbidden")
+        before = [(f"Workload/j{n}", job) for n, job in enumerate(self.jobs) if not job.came]
+        running = frozenset(uid for uid, job in before if job.on == cluster)
+        waiting = frozenset(uid for uid, job in before if not job.on and cluster in job.waits)
+        found = queues((GPU, "f", most, self.used[at]), pending=len(waiting), reserving=len(running))
+        return WorkerFacts(found, age=self.ages[at], then=WorkloadsThere(running, waiting))
+
+    def known_room(self) -> dict[str, int]:
+        """Return the GPUs that are free where the worker has answered lately, less what came since."""
+        return {
+            name: most
+            - used
+            - sum(job.size for job in self.jobs if job.came and name in (job.on or job.waits))
+            for name, most, used, age in zip(CLUSTERS, self.quota, self.used, self.ages, strict=True)
+            if most is not None and age <= FACTS_AGAIN_SECONDS
+        }
 
     @property
     def eligible(self) -> set[str]:
@@ -215,3 +241,56 @@ def test_nominations_do_not_flap(
     for name, names in nominated(later.plan(waits)).items():
         assert set(names) >= set(kept[name])
         assert not kept[name] or names == kept[name]
+
+
+mostly_waiting = st.builds(
+    Wanted,
+    names=st.one_of(st.just(""), st.just(""), some),
+    gpu=st.sampled_from(("", "", "t4")),
+    apart=st.just(False),
+    group=st.just(""),
+    preferred=st.just(""),
+    on=st.sampled_from(("", "", "", "", "a")),
+    waits=st.sampled_from(("", *CLUSTERS)),
+    size=st.sampled_from((1, 8, 8, 16)),
+    came=st.booleans(),
+)
+answered = st.builds(
+    Scene,
+    selected=st.permutations(CLUSTERS).map("".join),
+    listed=st.just(CLUSTERS),
+    connected=st.sampled_from((CLUSTERS, "abd", "bde", "c")),
+    gpus=gpus_of_all,
+    jobs=st.lists(mostly_waiting, min_size=1, max_size=8).map(tuple),
+    profile=st.just(RANKED),
+    step_size=st.just(3),
+    quota=quotas,
+    used=st.tuples(*[st.sampled_from((0, 0, 8, 16))] * len(CLUSTERS)),
+    ages=st.tuples(*[st.sampled_from((0.0, 0.5, 1.0, 15.0, 18.0))] * len(CLUSTERS)),
+)
+
+
+@settings(max_examples=200, derandomize=True)
+@given(scene=answered)
+def test_no_job_waits_a_second_beside_a_cluster_known_to_have_room(scene: Scene) -> None:
+    """It is nominated to one at once, or within a second its worker is asked whether it has got quota."""
+    answer = scene.plan(awaited=1.0)
+    before, room = scene.known_room(), scene.known_room()
+    went: set[str] = set()
+    for workload, names in answer.nominations:  # in the order in which the plan decides
+        name, size = workload.meta.name, scene.jobs[int(workload.meta.name[1:])].size
+        for cluster in new_of(scene, name, names):
+            if room.get(cluster, -1) >= size:
+                went.add(name)
+            room[cluster] = room.get(cluster, 0) - size
+    for number, job in enumerate(scene.jobs):
+        beside = [one for one in scene.eligible if job.takes(one, scene.gpus, scene.quota)]
+        if job.on or not job.size or not any(room.get(one, -1) >= job.size for one in beside):
+            continue
+        there = set(job.waits) & scene.eligible
+        waits_for_answer = job.came and any(
+            scene.ages[CLUSTERS.index(one)] < FACTS_AFTER_CHANGE_SECONDS or f"p-{one}" in answer.ask_for_facts
+            for one in there
+        )
+        is_there = any(before.get(one, -1) >= job.size for one in there)
+        assert f"j{number}" in went or is_there or waits_for_answer

@@ -146,7 +146,9 @@ class FailingClusters:
         used = self.kueue.slots_used(worker.meta.name)
         quota = FlavorQuota("default", SLOTS * 1000, used * 1000)
         memory = FlavorQuota("default", 10**12, 0)
-        facts = QueueFacts("cluster-queue", {GPU: (quota,), "memory": (memory,)})
+        use = self.kueue.use(worker.meta.name)
+        counts = sum(use.pending.values()), sum(use.admitted.values())
+        facts = QueueFacts("cluster-queue", {GPU: (quota,), "memory": (memory,)}, *counts)
         return WorkerFacts({(NAMESPACE, "user-queue"): facts})
 
 

@@ -50,7 +50,7 @@ from placement_ac.core.api.fields import (
     get_value,
     parse_time,
 )
-from placement_ac.core.api.job_spec import job_spec, owner_of
+from placement_ac.core.api.job_spec import job_spec, label_values, owner_of
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.quantities import milli
@@ -356,10 +356,11 @@ def workload(raw: Obj) -> objects.Workload:
 
 def workload_with_job(raw: Obj) -> objects.Workload:
     """Read one with what it asks of a cluster, and since when it is nominated."""
-    read = workload(raw)
+    read, job = workload(raw), job_spec(raw)
     return replace(
         read,
-        job=job_spec(raw),
+        job=job,
+        label_values=() if read.finished else label_values(raw, job),
         job_name="" if read.finished or read.cluster else get_str(owner_of(raw), "name"),
         nominated_since=_nominated_since(raw),
     )

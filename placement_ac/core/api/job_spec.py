@@ -3,15 +3,17 @@ The wishes of a Workload about its cluster: annotations, labels, node requiremen
 
 Pure. Kueue keeps the templates of the podSets in a Workload with their annotations, labels and node
 requirements, but does not copy a Job's own annotations. Most Workloads of a queue ask for the same, so equal
-specs are one object. Anybody who may create a Job writes them, so they are read under limits, in linear time:
-of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations none is kept.
+specs are one object. The values of labels may name a run, so they are kept beside it: only the anti-affinity
+of other jobs reads them. Anybody who may create a Job writes all this, so it is read under limits, in linear
+time: of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations none is
+kept.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from placement_ac.core.api.constants import (
@@ -58,9 +60,12 @@ TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
 SIZE_MAX: Final = 512
 """Of all that is compared with a cluster together (`JobSpec.size`)."""
+SHARED_CHARS_MAX: Final = 512
+"""Of the values of a Workload's labels together: those that are remembered take 5 MB at most."""
 NAME_CHARS_MAX: Final = 317
 """Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
+Text = TypeVar("Text", str, tuple[str, ...])
 Pairs = tuple[tuple[str, str], ...]
 """A mapping of texts that can be compared and hashed, sorted by key."""
 NodeTerm = tuple[Requirement, ...]
@@ -84,8 +89,9 @@ class JobSpec:
     """The LocalQueue's name; it is in the Workload's namespace."""
     annotations: Pairs = ()
     """Those that choose clusters: the Workload's own, or else those of its first podSet that has them."""
-    labels: Pairs = ()
-    """Its labels and those of its podSets' templates, without those that are unique to a job."""
+    label_keys: tuple[str, ...] = ()
+    """The keys of its labels and of those of its podSets' templates, without those that are unique to a job;
+    sorted."""
     nodes: tuple[tuple[NodeTerm, ...], ...] = ()
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
@@ -127,11 +133,6 @@ class JobSpec:
             total[resource] = total.get(resource, 0) + amount
         return tuple(total.items())
 
-    def label(self, key: str) -> str | None:
-        """Return the value of a label; None: it is not set."""
-        at = bisect_left(self.labels, (key,))
-        return self.labels[at][1] if at < len(self.labels) and self.labels[at][0] == key else None
-
 
 NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
@@ -139,9 +140,8 @@ _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
 def job_spec(raw: Obj) -> JobSpec:
     """Read the spec of a Workload; whatever has another shape counts as absent."""
-    podsets = get_list(raw, "spec", "podSets")
+    podsets, metas = get_list(raw, "spec", "podSets"), _metas(raw)
     pods = [get_dict(podset, "template", "spec") for podset in podsets]
-    metas = [get_dict(raw, "metadata"), *(get_dict(podset, "template", "metadata") for podset in podsets)]
     queue, counted = get_str(raw, "spec", "queueName"), _counted(raw)
     tolerations, tolerations_problem = _tolerations(pods)
     try:
@@ -150,7 +150,7 @@ def job_spec(raw: Obj) -> JobSpec:
             queue=queue,
             kind=_kind(raw),
             annotations=_annotations(metas),
-            labels=_labels(metas),
+            label_keys=_label_keys(metas),
             nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
             tolerations=tolerations,
             tolerations_problem=tolerations_problem,
@@ -162,6 +162,17 @@ def job_spec(raw: Obj) -> JobSpec:
         return _shared(spec)
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
+
+
+def label_values(raw: Obj, spec: JobSpec) -> tuple[str, ...]:
+    """Return the values of `spec.label_keys` in the Workload from which `spec` was read.
+
+    Equal ones are mostly one object.
+    """
+    if not spec.label_keys:
+        return ()
+    values = tuple(map(_same, _merged(map(_labels, _metas(raw)), spec.label_keys).values()))
+    return _same(values) if sum(map(len, values)) <= SHARED_CHARS_MAX else values
 
 
 def owner_of(raw: Obj) -> Obj:
@@ -213,12 +224,12 @@ def _limit_names(texts: Iterable[str], of: str = "labels, nodes or resources") -
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    pairs = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
-    for name, value in pairs:
+    annotations = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
+    for name, value in annotations.items():
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
             raise _OverLimit(f"shorten the annotation {name}: {why}")
-    return pairs
+    return tuple(annotations.items())
 
 
 def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
@@ -228,11 +239,21 @@ def _ignored(metas: Sequence[Obj]) -> Iterator[str]:
         yield from (shortened(key) for key in (*wrong, *labels) if key.startswith(OUR_DOMAIN))
 
 
-def _labels(metas: Sequence[Obj]) -> Pairs:
-    pairs = _merged(_texts(get_dict(meta, "labels")) for meta in metas)
-    _limit("labels", NAMES_MAX, len(pairs))
-    _limit_names(chain.from_iterable(pairs))
-    return pairs
+def _metas(raw: Obj) -> list[Obj]:
+    """Return the metadata of a Workload and of its podSets' templates."""
+    podsets = get_list(raw, "spec", "podSets")
+    return [get_dict(raw, "metadata"), *(get_dict(podset, "template", "metadata") for podset in podsets)]
+
+
+def _labels(meta: Obj) -> dict[str, str]:
+    return _texts(get_dict(meta, "labels"))
+
+
+def _label_keys(metas: Sequence[Obj]) -> tuple[str, ...]:
+    labels = _merged(map(_labels, metas))
+    _limit("labels", NAMES_MAX, len(labels))
+    _limit_names(chain.from_iterable(labels.items()))
+    return tuple(labels)
 
 
 def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
@@ -267,15 +288,21 @@ def _shared(spec: JobSpec) -> JobSpec:
     return equal or spec
 
 
-def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> Pairs:
-    """Return the pairs of all parts, the first part's before the others'."""
+@lru_cache(maxsize=256)
+def _same(text: Text) -> Text:
+    """Return the equal one that another Workload has lately had, or `text`."""
+    return text
+
+
+def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return all parts together, sorted by key, the first part's values before the others'."""
     merged: dict[str, str] = {}
     for part in parts:
         wanted = names or [key for key in part if not key.startswith(_OF_ONE_JOB)]
         for name in wanted:
             if name in part:
                 merged.setdefault(name, part[name])
-    return tuple(sorted(merged.items()))
+    return dict(sorted(merged.items()))
 
 
 def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:

@@ -5,7 +5,7 @@ Pure. Who may write events may write anything into them: an annotation of anothe
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -33,6 +33,11 @@ class ClusterChange(SlottedModel):
     again: bool = False
     """Of one that is added: it was on the list already, and drained."""
 
+    def said(self) -> dict[str, object]:
+        """Return the fields that say something."""
+        fields = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        return {name: value for name, value in fields if _says(value)}
+
 
 @dataclass(frozen=True, slots=True)
 class ListChange(SlottedModel):
@@ -51,7 +56,7 @@ class ListChange(SlottedModel):
         return annotation
 
     def _annotation(self, shown: tuple[ClusterChange, ...]) -> str:
-        clusters = [{k: v for k, v in asdict(cluster).items() if _says(v)} for cluster in shown]
+        clusters = [cluster.said() for cluster in shown]
         left_out = self.more + len(self.clusters) - len(shown)
         more = {"more": left_out} if left_out else {}
         return json.dumps({"change": self.change, "clusters": clusters, **more}, separators=(",", ":"))

@@ -4,6 +4,7 @@ The API objects as the controller knows them: small frozen data.
 No I/O, no clock. `core.api.decode` reads them from JSON.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -185,6 +186,8 @@ class Workload:
     """When it was nominated last, or a little later, while it waits; None: `managedFields` does not say."""
     job: JobSpec = NO_JOB
     """Its wishes about the cluster; read only for our dispatcher."""
+    label_values: tuple[str, ...] = ()
+    """The values of its `job.label_keys`; read only for our dispatcher, and until it has finished."""
     job_name: str = ""
     """The name of its job; read only for our dispatcher, and while it waits."""
     same_job: str = ""
@@ -192,6 +195,12 @@ class Workload:
 
     def check_state(self, check: str) -> AdmissionCheckState | None:
         return next((answer for answer in self.check_states if answer.check == check), None)
+
+    def label_value(self, key: str) -> str | None:
+        """Return the value of a label; None: it is not set, or the Workload has finished."""
+        keys, values = self.job.label_keys, self.label_values
+        at = bisect_left(keys, key)
+        return values[at] if at < len(values) and keys[at] == key else None
 
     @property
     def placed_since(self) -> datetime | None:

@@ -107,6 +107,7 @@ def decide(
     has_scores = any(entry.score for decision in decisions for entry in decision.decided or ())
     by: RankedBy = "scores" if has_scores else "placement scores" if prioritizers else "groups"
     foreign = [decision for decision in labelled if decision not in owned]
+    agree = _agree(placement, decisions)
     return Decisions(
         placement=placement.meta if placement else None,
         by=OCM.name,
@@ -117,8 +118,8 @@ def decide(
             for cluster in clusters
             if has_scores or any((cluster.cluster, each.resource_name) in scores for each in prioritizers)
         ),
-        is_decided=_is_decided(placement, decisions),
-        settle_seconds=_settle_seconds(placement, decisions, now),
+        is_decided=_is_decided(placement, decisions, agree=agree),
+        settle_seconds=_settle_seconds(placement, decisions, now, agree=agree),
         malformed="; ".join(
             f"{_label(decision)} {decision.problem}" for decision in decisions if decision.problem
         ),
@@ -129,7 +130,7 @@ def decide(
         },
         doubts=(
             *_foreign(placement, foreign),
-            *_disagreement(placement, decisions),
+            *(() if agree else _disagreement(placement, decisions)),
             *(Doubt(decision.meta.name) for decision in unnamed),
         ),
         remarks=tuple(_ignored(placement, ignored)),
@@ -192,14 +193,14 @@ def _without_name(decision: Decision) -> str:
 # -- whether they are whole
 
 
-def _is_decided(placement: Placement | None, decisions: Sequence[Decision]) -> bool:
+def _is_decided(placement: Placement | None, decisions: Sequence[Decision], *, agree: bool) -> bool:
     """Whether OCM has decided what this Placement selects.
 
     "None" is only in the Placement's status: a new decision that holds no cluster never gets a status.
     """
     if any(decision.decided is not None for decision in decisions):
         return True
-    return placement is not None and placement.selected == 0 and _agree(placement, decisions)
+    return placement is not None and placement.selected == 0 and agree
 
 
 def _agree(placement: Placement | None, decisions: Sequence[Decision]) -> bool:
@@ -224,8 +225,8 @@ def _agree(placement: Placement | None, decisions: Sequence[Decision]) -> bool:
 
 
 def _disagreement(placement: Placement | None, decisions: Sequence[Decision]) -> Iterator[Doubt]:
-    """Yield how the Placement's status and its decisions disagree, unless one of them cannot be read."""
-    if placement is None or placement.selected is None or _agree(placement, decisions):
+    """Yield how the two, which do not agree, disagree, unless one of them cannot be read."""
+    if placement is None or placement.selected is None:
         return
     if placement.problem or any(decision.problem for decision in decisions):
         return
@@ -236,13 +237,15 @@ def _disagreement(placement: Placement | None, decisions: Sequence[Decision]) ->
     yield Doubt(remark=f"the Placement's status counts {counted}, {held_text}", passes=True)
 
 
-def _settle_seconds(placement: Placement | None, decisions: Sequence[Decision], now: datetime) -> float:
+def _settle_seconds(
+    placement: Placement | None, decisions: Sequence[Decision], now: datetime, *, agree: bool
+) -> float:
     """Return how long a cluster stays that no decision holds any more. Unit: seconds.
 
     OCM writes one decision after another: one that moves to the next is in none for a moment, while
     all the numbers agree (another one came, and a third went).
     """
-    if placement is None or not _agree(placement, decisions) or _is_new(placement, now):
+    if placement is None or not agree or _is_new(placement, now):
         return SETTLE_SECONDS
     return REGROUP_SECONDS if placement.grouped or len(decisions) > 1 else 0.0
 

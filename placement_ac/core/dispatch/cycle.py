@@ -110,14 +110,17 @@ class DispatchCycle:
     def room(self, job: Workload, name: str) -> Room:
         """Return the room of a cluster for the job, less what was nominated there since its answer."""
         cluster = self._clusters.get(name)
-        return room_of(self._now_free.rate(job, cluster) if cluster and cluster.is_recent else None)
+        is_known = cluster and cluster.is_recent and cluster.connected
+        return room_of(self._now_free.rate(job, cluster) if cluster and is_known else None)
 
     def shortage(self, job: Workload) -> tuple[str, str]:
         """Return the best of the clusters to which the job is nominated, and what is short there.
 
-        "": one of them may have room, or it is not known.
+        "": one of them may have room, or has given the job quota, or it is not known.
         """
         there = [self._clusters[name] for name in job.nominated if name in self._clusters]
+        if any(job.meta.uid in cluster.have_quota for cluster in there):
+            return "", ""
         short = [(cluster, shortage(job, cluster)) for cluster in sorted(there, key=lambda c: c.rank)]
         if not short or not all(what for _, what in short):
             return "", ""

@@ -85,7 +85,9 @@ class Cluster:
     is_recent: bool = False
     """Whether `queue_facts` are so new that they say whether there is room now."""
     newcomers: list[Workload] = field(default_factory=list)
-    """Those of `waiting` that came since the worker was asked."""
+    """Those of `waiting` that came since the worker was asked, or whose copies were not there yet."""
+    have_quota: frozenset[str] = frozenset()
+    """The uids of those of `waiting` whose quota `queue_facts` count: the hub does not know it yet."""
     maintenance_in: float | None = None
     """Seconds until its maintenance begins; None: none is announced."""
     connected: bool = True
@@ -106,7 +108,8 @@ class Cluster:
     def free_quota(self) -> FreeQuota:
         """The quota of the worker's queues that is free, less what those that wait there ask for."""
         if self._free_quota is None:
-            self._free_quota = FreeQuota(self.queue_facts or {}, [*self.waiting, *self.came])
+            waiting = [one for one in self.waiting if one.meta.uid not in self.have_quota]
+            self._free_quota = FreeQuota(self.queue_facts or {}, [*waiting, *self.came])
         return self._free_quota
 
     @property

@@ -41,16 +41,9 @@ REPORT_KINDS: Final = (CLUSTER_QUEUE, LOCAL_QUEUE)
 """Kinds that are read where scores are reported."""
 CAPACITY_KINDS: Final = (CAPACITY_PROVIDER, CLUSTER_QUEUE, LOCAL_QUEUE)
 """Kinds that are read while a CapacityProvider is ours; a hub need not serve the first one."""
-KOPF_KINDS: Final = (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    PLACEMENT,
-    SOURCE.kind,
-    ACCOUNT,
-    PERMISSION,
-)
+KOPF_KINDS: Final = (ADMISSION_CHECK, PLACEMENT, ACCOUNT, PERMISSION)
 """Kinds that kopf follows; an informer follows the others.
 
-Of those there may be very many, or (ClusterProfile) they hold anything: kopf ends at an object that is nested
-1,000 levels deep.
+Of those there may be very many, or they change with every decision (an event takes three times the CPU in
+kopf), or (ClusterProfile) they hold anything: kopf ends at an object that is nested 1,000 levels deep.
 """

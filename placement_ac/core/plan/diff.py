@@ -298,7 +298,7 @@ def is_same(
         return False
     owned = observed.applied_fields
     return (
-        holds(observed.spec, spec)
+        (observed.spec == spec or holds(observed.spec, spec))
         and labels.items() <= observed.meta.labels.items()
         and (owners == observed.owners or owners.keys() <= observed.owners.keys())
         and owned.labels.issubset(labels)

@@ -37,8 +37,8 @@ def connection_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
 
     No text has a time: the same event of the same clusters is counted up.
     """
-    clusters = {name: cluster for cluster, name in targets.listed.items()}
     lost, known = _lost(snapshot), _known(snapshot)
+    clusters = {name: cluster for cluster, name in targets.listed.items()} if lost or known else {}
     active = {name: obj.active for name, obj in _listed(snapshot).items()}
     down = {clusters.get(name, name): reason for name, reason in lost.items() if active[name] is False}
     back = [name for name in clusters if name in known and name not in lost and active.get(name)]

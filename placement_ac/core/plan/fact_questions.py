@@ -17,11 +17,14 @@ from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.selection import soonest
 
 FACTS_AGAIN_SECONDS: Final = 15.0
-"""How often a worker is asked, unless other jobs run there since."""
+"""How often a worker is asked, unless other jobs run or wait there since."""
 FACTS_WAIT_SECONDS: Final = 2.0
 """How long a nomination waits at most for a worker whose queues are not known."""
+FACTS_BESIDE_ROOM_SECONDS: Final = 0.9
+"""The same for a job for which another worker is known to have room."""
 FACTS_AFTER_CHANGE_SECONDS: Final = 1.0
-"""When a worker is asked again at the earliest because other jobs run there: more or less is free."""
+"""When a worker is asked again at the earliest because other jobs run there: more or less is free. Or because
+others wait there: its answer says whether they have got quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +61,27 @@ def not_asked_enough(snapshot: Snapshot, needs: JobNeeds) -> frozenset[str]:
     return frozenset(name for name, one in facts.items() if not needs.is_part_of(one.then.needs))
 
 
-def is_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> bool:
-    """Whether a worker has not answered lately, and its answer is worth a short wait.
+def seconds_awaited(snapshot: Snapshot, name: str, again: Collection[str] = ()) -> float | None:
+    """Return how long the answer of a worker has been awaited that has not answered lately; None: it has.
 
     `again`: those of whose answers some do not count.
     """
     if _is_asked_soon(snapshot, name, again):
-        return True
+        return 0.0
     is_known = name not in again and has_answered(snapshot, name)
-    return not is_known and snapshot.age(_since(name)) < FACTS_WAIT_SECONDS
+    return None if is_known else snapshot.age(_since(name))
 
 
-def fact_questions(snapshot: Snapshot, names: Collection[str], again: Collection[str] = ()) -> FactQuestions:
+def fact_questions(
+    snapshot: Snapshot, names: Collection[str], again: Collection[str] = (), newcomers: Collection[str] = ()
+) -> FactQuestions:
     """Return which of these MultiKueueClusters are to be asked now, and when to look again.
 
     `again`: those of whose answers some do not count: they are asked FACTS_WAIT_SECONDS after the last time.
+    `newcomers`: those whose last answers do not count all Workloads that wait there.
     """
     soon = [name for name in names if _is_asked_soon(snapshot, name, again)]
-    changed = _changed(snapshot, names)
+    changed = _changed(snapshot, names).union(newcomers)
     asked = [name for name in names if name not in soon]
     unknown = [name for name in asked if name in again or not has_answered(snapshot, name)]
     ages = {name: snapshot.fleet.queue_facts[name].age for name in names if name not in unknown}

@@ -7,6 +7,7 @@ the Workload is placed or evicted, or the cluster leaves: only the drain takes o
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Final
@@ -23,13 +24,14 @@ from placement_ac.core.inputs.state import Since, SinceKind, Snapshot
 from placement_ac.core.plan.fact_questions import (
     FACTS_WAIT_SECONDS,
     askable_workers,
-    is_awaited,
     is_recent,
     needs_of,
     not_asked_enough,
+    seconds_awaited,
 )
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn, weight
+from placement_ac.core.plan.worker_answers import counted
 
 ROUND_SECONDS: Final = 300.0
 """How long a round of nominations lasts (Kueue: five minutes, in its dispatcher Incremental, too)."""
@@ -50,11 +52,16 @@ class JobFit:
         self.asked_again = not_asked_enough(snapshot, self._needs)
         """The MultiKueueClusters whose last answers do not say all that jobs need."""
         self._askable = askable_workers(snapshot, targets)
-        self._newcomers = {job.meta.uid for cluster in clusters for job in cluster.newcomers}
+        answering = [cluster for cluster in clusters if cluster.connected and cluster.is_recent]
+        newcomers = {cluster.name: {job.meta.uid for job in cluster.newcomers} for cluster in answering}
+        self.ask_about_newcomers = frozenset(name for name, uids in newcomers.items() if uids)
+        """The MultiKueueClusters whose last answers do not count all Workloads that wait there."""
+        self._in_time = frozenset().union(*newcomers.values(), *[cluster.have_quota for cluster in clusters])
+        """The uids of Workloads of which it is not known that they wait in vain."""
         self._in_vain: dict[tuple[object, ...], bool] = {}
         undecided = targets.workloads.undecided if policy.dispatcher else ()
         judged = [workload for workload in undecided if self._is_judged(workload)]
-        self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable))
+        self.turn = turn(snapshot, judged, awaits_answers=self.awaits(self._askable) > 0)
         self._others_judged = 0
 
     def _is_judged(self, workload: Workload) -> bool:
@@ -100,13 +107,20 @@ class JobFit:
         """The MultiKueueClusters that are asked now, to have answered when others have their turn."""
         return self._askable if self.turn.deferred else frozenset()
 
-    def awaits(self, names: Collection[str], workload: Workload | None = None) -> bool:
-        """Whether one of these MultiKueueClusters, which are asked for their queues, may soon answer.
+    def awaits(
+        self,
+        names: Collection[str],
+        workload: Workload | None = None,
+        at_most: float = FACTS_WAIT_SECONDS,
+    ) -> float:
+        """Return for how many seconds one of these MultiKueueClusters, which are asked, is still awaited.
 
-        An answer that was not about all that jobs need counts for a `workload` that needs no more.
+        `at_most`: seconds from the question. An answer that was not about all that jobs need counts for a
+        `workload` that needs no more.
         """
         again = self._asked_again_about(workload) if workload else self.asked_again
-        return any(is_awaited(self._snapshot, name, again) for name in names)
+        awaited = (seconds_awaited(self._snapshot, name, again) for name in names)
+        return max((at_most - seconds for seconds in awaited if seconds is not None), default=0.0)
 
     def _asked_again_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters whose last answers do not say all that the Workload needs."""
@@ -122,10 +136,11 @@ class JobFit:
     def waits_in_vain(self, workload: Workload) -> bool:
         """Whether none of its nominations is known to have room, and another cluster is, by its quota.
 
-        Not before the next answer of a cluster to which it was nominated. Workloads that ask for the same
-        share one answer: others may have got that room in this plan.
+        Not before the next answer of a cluster to which it was nominated, nor if one has given it quota,
+        which the hub records later. Workloads that ask for the same share one answer: others may have got
+        that room in this plan.
         """
-        if workload.meta.uid in self._newcomers:
+        if workload.meta.uid in self._in_time:
             return False
         key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
         if key not in self._in_vain:
@@ -206,7 +221,7 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             run,
             wait,
             snapshot.fleet.last_by_group,
-            *_facts(snapshot, entry.name, run, wait),  # the queues, and who came since they were read
+            *_facts(snapshot, entry.name, run, wait),  # the queues, and whom they do not count
             maintenance_in=window.seconds_left(snapshot.now) if window else None,
             connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
             quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
@@ -271,17 +286,18 @@ def try_left(snapshot: Snapshot, cluster: str, workload: Workload) -> float:
 
 
 def _facts(
-    snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Collection[Workload]
-) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], bool, list[Workload]]:
+    snapshot: Snapshot, name: str, running: Iterable[Workload], waiting: Iterable[Workload]
+) -> tuple[Mapping[Queue, QueueFacts] | None, JobFacts, list[Workload], bool, list[Workload], frozenset[str]]:
     """Return the queues of a worker, if they are known, what else is known of it, the Workloads that have
-    got quota there since, whether that says if there is room now, and those that wait there since.
+    got quota there since, whether that says if there is room now, those that wait there since, and the uids
+    of those that wait on the hub alone.
     """
     facts = snapshot.fleet.queue_facts.get(name)
     if facts is None or facts.known is None:
-        return None, NO_JOB_FACTS, [], False, []
-    came = [w for w in running if w.meta.uid not in facts.then.running]
-    new = [w for w in waiting if w.meta.uid not in facts.then.waiting]
-    return facts.known, facts.known_of_jobs, came, is_recent(facts), new
+        return None, NO_JOB_FACTS, [], False, [], frozenset()
+    asked_at = snapshot.now - timedelta(seconds=facts.age)
+    came, newcomers, have_quota = counted(facts, running, waiting, asked_at, partial(nominated_at, snapshot))
+    return facts.known, facts.known_of_jobs, came, is_recent(facts), newcomers, have_quota
 
 
 def profile_of(snapshot: Snapshot, check: Check) -> tuple[Profile, str]:

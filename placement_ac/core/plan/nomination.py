@@ -19,7 +19,12 @@ from placement_ac.core.dispatch.room import Room
 from placement_ac.core.draining.state import DrainState
 from placement_ac.core.draining.withdrawals import Withdrawals
 from placement_ac.core.inputs.state import Since, Snapshot
-from placement_ac.core.plan.fact_questions import FACTS_WAIT_SECONDS, FactQuestions, fact_questions
+from placement_ac.core.plan.fact_questions import (
+    FACTS_BESIDE_ROOM_SECONDS,
+    FACTS_WAIT_SECONDS,
+    FactQuestions,
+    fact_questions,
+)
 from placement_ac.core.plan.job_fit import JobFit, round_left, round_since
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.withdrawing import withdrawals
@@ -63,9 +68,11 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
         workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
         asked = frozenset[str]() if deferred else _asked_about(snapshot, fit, case, eligible)
         asked_about |= asked
-        is_awaiting = deferred or (case.is_new and fit.awaits(asked, workload))
+        awaits = _awaits(fit, case, asked) if case.is_new and not deferred else 0.0
+        is_awaiting = deferred or awaits > 0
         if is_awaiting:
             awaiting.add(workload.meta.uid)
+            waits += [awaits] if awaits > 0 else []
         elif case.is_new:
             refusals, problem = fit.refusals(workload)
             refused.append(refusals)
@@ -82,7 +89,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
             lasting.add(case.since)  # its subject has their count: a write begins anew
         if more and workload.nominated:
             waits += [left for left in (case.left - FACTS_WAIT_SECONDS, case.left) if left > 0]
-    questions = fact_questions(snapshot, asked_about, fit.asked_again)
+    questions = fact_questions(snapshot, asked_about, fit.asked_again, fit.ask_about_newcomers)
     return Nominations(
         tuple(nominations),
         tuple(unfit),
@@ -142,6 +149,17 @@ def _fitting(fit: JobFit, case: "_Case") -> list[str]:
     workload = case.workload
     order = [name for name in fit.ranking(workload).order if name in case.more]
     return sorted(order, key=lambda name: bool(fit.avoids(workload, name)))
+
+
+def _awaits(fit: JobFit, case: "_Case", asked: frozenset[str]) -> float:
+    """Return for how many seconds a new Workload waits for the answers of workers that are asked.
+
+    Not for long beside a cluster that is known to have room.
+    """
+    left = fit.awaits(asked, case.workload)
+    if left > 0 and any(fit.room(case.workload, name) is Room.NOMINAL for name in _fitting(fit, case)):
+        return fit.awaits(asked, case.workload, FACTS_BESIDE_ROOM_SECONDS)
+    return left
 
 
 def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:

@@ -122,7 +122,7 @@ def _is_guarded(snapshot: Snapshot, cluster: str) -> bool:
     return not (
         name in snapshot.objects.clusters  # Kueue is connected, and has deleted them
         or _consents(snapshot, cluster)
-        or snapshot.ages(SinceKind.UNLISTED).get(cluster, inf) < UNLISTED_SECONDS
+        or snapshot.all_ages.get(Since(SinceKind.UNLISTED, cluster), inf) < UNLISTED_SECONDS
     )
 
 
@@ -133,10 +133,16 @@ def _consents(snapshot: Snapshot, cluster: str) -> bool:
 
 def _unlisted(snapshot: Snapshot, listed: Mapping[str, str]) -> Iterator[Since]:
     """Yield the clusters that this controller has unlisted in the last hour."""
-    before = snapshot.ages(SinceKind.UNLISTED)
-    for cluster in before.keys() | snapshot.ages(SinceKind.BEING_UNLISTED).keys():
-        if cluster not in listed and before.get(cluster, 0.0) < UNLISTED_SECONDS:
-            yield Since(SinceKind.UNLISTED, cluster)
+    for since, age in snapshot.all_ages.items():
+        if since.subject in listed:
+            continue
+        if since.kind is SinceKind.UNLISTED:
+            if age < UNLISTED_SECONDS:
+                yield since
+        elif since.kind is SinceKind.BEING_UNLISTED:
+            now = Since(SinceKind.UNLISTED, since.subject)
+            if now not in snapshot.all_ages:  # it has just begun, or goes on from before
+                yield now
 
 
 def _seen_on(snapshot: Snapshot, listed: Iterable[str]) -> Iterator[Since]:

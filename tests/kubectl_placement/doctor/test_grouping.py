@@ -43,3 +43,13 @@ def test_other_causes_and_what_is_right_stay_alone() -> None:
     found = (of("a", fail("x", "f")), of("b", fail("y", "f")), of("a", ok("z")), of("b", ok("z")))
     assert grouped(found) == found
     assert [one.message for one in grouped(found, named=True)] == ["a: x", "b: y", "a: z", "b: z"]
+
+
+def test_only_the_whole_name_stands_for_each() -> None:
+    found = [of(name, warn(f"{name}. mk-{name} {name}:{name}")) for name in ("a", "b")]
+    found += [of(name, warn(f"{name}-x {name}.x x{name} {name}1")) for name in ("a", "b")]
+    assert [one.message for one in grouped(found)] == [
+        "a, b: CLUSTER. mk-CLUSTER CLUSTER:CLUSTER",
+        "a-x a.x xa a1",
+        "b-x b.x xb b1",
+    ]

@@ -127,3 +127,26 @@ def test_an_object_is_not_changed_by_being_looked_at() -> None:
     inputs(raw, check(), placement())
     assert raw == before
     assert world(raw).remove(CLUSTER_PROFILE, profile("a")) == set()
+
+
+def test_credentials_that_were_found_hold_until_they_expire_or_change() -> None:
+    """They are looked for again when time goes on or back, and after any change of a Secret."""
+    ends = secret("multikueue-a", kubeconfig(jwt(hours=1)), version=5)
+    cache = world(check(), placement(), decision("a"), ends)
+
+    def found(after: timedelta = timedelta()) -> CredentialSource | Unusable:
+        return cache.snapshot(Key("placement", "p"), NOW + after, {}).credentials.selected["a"]
+
+    first = found()
+    assert isinstance(first, CredentialSource)
+    assert found(HOUR / 2) is first
+    assert isinstance(found(HOUR), Unusable)
+    assert found() == first
+    cache.put(SECRET, secret("multikueue-a", b"no kubeconfig", version=6))
+    assert isinstance(found(), Unusable)
+    cache.put(SECRET, secret("multikueue-a", version=7))
+    assert found(10 * HOUR) == first
+    cache.remove(SECRET, secret("multikueue-a", version=8))
+    assert isinstance(found(), Unusable)
+    cache.put(CLUSTER_PROFILE, profile("a", providers=["gcp"]))
+    assert isinstance(found(), CredentialSource)

@@ -14,19 +14,13 @@ import pytest
 
 from placement_ac.controller import manager
 from placement_ac.controller.session import Session
-from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    Resource,
-)
+from placement_ac.core.api.constants import ADMISSION_CHECK, PLACEMENT, Resource
 from placement_lab.hub import Hub
 from tests.support.driver import OCM, Controllers, Driver, eventually
 from tests.support.replicas import Replica
 from tests.support.stage import shorten
 
-FOLLOWED = {ADMISSION_CHECK, MULTIKUEUE_CONFIG, PLACEMENT, PLACEMENT_DECISION}
+FOLLOWED = {ADMISSION_CHECK, PLACEMENT}
 
 
 @pytest.fixture
@@ -43,16 +37,18 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return found
 
 
-def test_kopf_hears_a_decision(admin: Driver, controllers: Controllers, heard: list[tuple[str, str]]) -> None:
+def test_kopf_hears_what_people_write(
+    admin: Driver, controllers: Controllers, heard: list[tuple[str, str]]
+) -> None:
     admin.check("p")
     admin.select("p", "a", "b")
     controllers.start()
     eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
     eventually(lambda: {kind for kind, _ in heard}, {kind.kind for kind in FOLLOWED})
     heard.clear()
-    admin.decide("p", "b")
-    eventually(lambda: admin.listed("p"), ["p-b"])
-    assert ("PlacementDecision", "MODIFIED") in heard
+    admin.ask("DELETE", f"{OCM}/placements/p")
+    eventually(lambda: admin.reason("p"), "PlacementNotFound")
+    assert ("Placement", "DELETED") in heard
 
 
 def test_kinds_in_other_namespaces_are_followed_there_alone(
@@ -98,9 +94,9 @@ def test_a_session_begins_anew_when_kopf_gives_up(
     admin.select("p", "a", "b")
     controllers.start()
     eventually(lambda: admin.listed("p"), ["p-a", "p-b"])
-    hub.drop_watches(how, "placementdecisions")
-    admin.decide("p", "b")
-    eventually(lambda: admin.listed("p"), ["p-b"])
+    hub.drop_watches(how, "placements")
+    admin.ask("DELETE", f"{OCM}/placements/p")
+    eventually(lambda: admin.reason("p"), "PlacementNotFound")
 
 
 @pytest.mark.long

@@ -393,3 +393,13 @@ def test_an_old_version_is_served_with_a_warning(client: Client) -> None:
     old = client.ask("GET", CHECKS.replace("v1beta2", "v1beta1"))
     assert old.json()["items"][0]["apiVersion"] == "kueue.x-k8s.io/v1beta1"
     assert old.headers["Warning"] == '299 - "This version is deprecated. Use v1beta2 instead."'
+
+
+def test_a_new_job_has_an_empty_status_and_empty_resources(client: Client) -> None:
+    """As of a kube-apiserver 1.36.2, which always encodes both: clients of others read them."""
+    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": spec}
+    for found in (client.create(JOBS, job), client.get(f"{JOBS}/train")):
+        assert found["status"] == {}
+        [container] = found["spec"]["template"]["spec"]["containers"]
+        assert container["resources"] == {}

@@ -28,7 +28,7 @@ def anti_affinity(job: Workload, cluster: Cluster) -> str | None:
         return f"couldn't be judged: correct the annotation {ANNOTATION_ANTI_AFFINITY}: {error}"
     for other in cluster.of_queue(queue_of(job)):
         if other.meta.uid != job.meta.uid and all(
-            requirement.accepts(other.job.label(requirement.key)) for requirement in requirements
+            requirement.accepts(other.label_value(requirement.key)) for requirement in requirements
         ):
             return f"had a Workload with {shortened(text)}"
     return None

@@ -9,7 +9,7 @@ import pytest
 from placement_ac.core.api.job_spec import NO_JOB, JobSpec, job_spec
 from placement_ac.core.api.label_selector import Requirement
 from tests.support.growth import TIMES, growth_of
-from tests.support.jobs_to_dispatch import DOMAIN, GPU, raw_job
+from tests.support.jobs_to_dispatch import DOMAIN, GPU, job, raw_job
 
 GROUP = f"{DOMAIN}/group"
 
@@ -24,25 +24,37 @@ def test_the_workloads_own_annotations_come_before_those_of_its_podsets() -> Non
     templates = tuple({"metadata": {"annotations": {GROUP: name}, "labels": {"l": name}}} for name in "ab")
     assert job_spec(raw_job(pods=templates)).annotation(GROUP) == "a"
     spec = job_spec(raw_job(annotations={GROUP: " own ", "other": "x"}, labels={"l": "own"}, pods=templates))
-    assert spec == JobSpec("user-queue", ((GROUP, " own "),), (("l", "own"),))
+    assert spec == JobSpec("user-queue", ((GROUP, " own "),), ("l",))
     assert spec.annotation(GROUP) == "own"
 
 
 def test_equal_specs_are_one_object() -> None:
-    """There may be 100,000 Workloads, whose own labels differ."""
-    one, other = (
-        job_spec(raw_job(name, labels={"kueue.x-k8s.io/job-uid": name, "batch.kubernetes.io/job-name": name}))
-        for name in ("a", "b")
+    """There may be 100,000 Workloads, whose own labels differ, and whose Pods' labels name a run."""
+    one, other, third = (
+        job(
+            name,
+            labels={"kueue.x-k8s.io/job-uid": name, "batch.kubernetes.io/job-name": name},
+            pods=({"metadata": {"labels": {"dag_id": f"train-{len(name)}", "run_id": run}}},),
+        )
+        for name, run in (("a", "1"), ("b", "2"), ("c", "1"))
     )
-    assert one is other
+    assert one.job is other.job is third.job
+    assert (one.label_values, other.label_values) == (("train-1", "1"), ("train-1", "2"))
+    assert one.label_values[0] is other.label_values[0]
+    assert one.label_values is third.label_values
+
+
+def test_the_labels_of_a_job_that_has_finished_are_not_kept() -> None:
+    """Only jobs that run or wait somewhere are compared."""
+    assert job(labels={"app": "x"}, finished=True).label_values == ()
 
 
 def test_a_spec_goes_with_the_last_workload_that_has_it() -> None:
     """Workloads of 600 KB, made and deleted one after the other, left 150 MB behind."""
-    job = job_spec(raw_job(labels={"only": "here"}))
+    one = job_spec(raw_job(labels={"only": "here"}))
     other = job_spec(raw_job("b", labels={"only": "here"}))
-    gone = weakref.ref(job)
-    del job
+    gone = weakref.ref(one)
+    del one
     assert gone() is other
     del other
     assert gone() is None
@@ -232,17 +244,20 @@ def test_parts_of_a_job_over_a_limit_are_not_kept(most: Any, more: Any, problem:
 
 
 def test_a_label_is_found_by_its_key() -> None:
-    spec = job_spec(raw_job(labels={"a": "1", "ab": "2", "c": ""}))
-    assert [spec.label(key) for key in ("a", "ab", "c", "b", "d", "")] == ["1", "2", "", None, None, None]
+    """The Workload's own comes before those of its podSets."""
+    templates = ({"metadata": {"labels": {"a": "2", "aa": "3"}}}, {"metadata": {"labels": {"aa": "4"}}})
+    one = job(labels={"a": "1", "ab": "2", "c": ""}, pods=templates)
+    found = [one.label_value(key) for key in ("a", "aa", "ab", "c", "b", "d", "")]
+    assert found == ["1", "3", "2", "", None, None, None]
 
 
 def test_a_label_is_looked_up_among_many() -> None:
     """Anti-affinity asks each Workload of a queue for each job; copying the labels made that 8 s."""
 
     def look_up(labels: int) -> None:
-        spec = JobSpec(labels=tuple((f"key{number:04}", "value") for number in range(labels)))
+        one = job(labels={f"key{number:04}": "value" for number in range(labels)})
         for _ in range(5_000):
-            spec.label("key0008")
+            one.label_value("key0008")
 
     assert growth_of(look_up, 16) < sqrt(TIMES)
 

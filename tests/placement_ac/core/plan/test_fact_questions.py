@@ -108,7 +108,7 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
         ),
         pytest.param({"p-a": facts(2, 17.0), "p-b": facts(8, 17.0)}, {"job": ("p-b",)}, BOTH, None, id="old"),
         pytest.param({"p-a": facts(2, 17.1), "p-b": facts(8, 17.1)}, {}, BOTH, 2.0, id="too old"),
-        pytest.param({"p-a": facts(8), "p-b": facts(8, 17.1)}, {}, ("p-b",), 2.0, id="one is too old"),
+        pytest.param({"p-a": facts(8), "p-b": facts(8, 17.1)}, {}, ("p-b",), 0.9, id="one is too old"),
         pytest.param(
             {"p-a": WorkerFacts(problem="forbidden", age=10.0), "p-b": facts(8)},
             {"job": ("p-b",)},
@@ -121,6 +121,13 @@ def test_a_new_job_waits_for_the_first_answer_but_not_for_long() -> None:
 def test_answers(known: Any, nominations: Any, asked: Any, again: float | None) -> None:
     answer = answer_to(JOB, facts=known)
     assert (nominated(answer), answer.ask_for_facts, answer.requeue_after) == (nominations, asked, again)
+
+
+def test_beside_a_cluster_with_room_a_job_waits_less_than_a_second_for_another_answer() -> None:
+    """Where none is known to have room, it waits for 2 s."""
+    for gpus, nominations in ((8, {"job": ("p-a",)}), (4, {})):
+        known = {"p-a": facts(gpus, reserved=8 - gpus), "p-b": facts(8, 17.1)}
+        assert nominated(answer_to(JOB, facts=known, waited=0.9)) == nominations
 
 
 def test_a_job_that_fits_nowhere_is_looked_at_again_soon() -> None:
@@ -200,7 +207,8 @@ def test_a_job_that_waits_on_full_clusters_goes_next_to_one_with_room() -> None:
 def test_a_round_in_which_no_cluster_fits_is_looked_at_again_when_a_worker_has_answered() -> None:
     """The quota of b may grow, and no event says so."""
     waits = raw_job(pods=gpu_pods(4), nominated=["p-a"], **READY)
-    answer = answer_to(waits, in_round=400.0, facts={"p-a": facts(8), "p-b": facts(2, 5.0)})
+    known = facts(8, then=WorkloadsThere(waiting=frozenset({"Workload/job"})))
+    answer = answer_to(waits, in_round=400.0, facts={"p-a": known, "p-b": facts(2, 5.0)})
     assert (answer.nominations, ROUND in answer.lasting, answer.requeue_after) == ((), True, 10.0)
 
 
@@ -219,3 +227,14 @@ def test_headroom_counts_what_waits_there() -> None:
     policy = replace(POLICY, dispatch_profile="headroom")
     known = {"p-a": facts(8, then=WorkloadsThere(waiting=frozenset({"Workload/waits"}))), "p-b": facts(6)}
     assert nominated(answer_to(JOB, waits, facts=known, policy=policy))["job"] == ("p-b",)
+
+
+@pytest.mark.parametrize(("reserving", "best"), [(1, "p-a"), (0, "p-b")])
+def test_headroom_counts_quota_once_that_the_hub_does_not_know_yet(reserving: int, best: str) -> None:
+    """At p-a, 12 of 16 GPUs are free, or 8 if the job that is nominated there still waits; at p-b, 9."""
+    waits = raw_job("waits", pods=gpu_pods(4), nominated=["p-a"], **READY)
+    there = WorkloadsThere(waiting=frozenset({"Workload/waits"}))
+    used = queues((GPU, "default", 16, 4), pending=1 - reserving, reserving=reserving)
+    known = {"p-a": WorkerFacts(used, then=there), "p-b": facts(9)}
+    policy = replace(POLICY, dispatch_profile="headroom")
+    assert nominated(answer_to(JOB, waits, facts=known, policy=policy))["job"] == (best,)

@@ -1,15 +1,17 @@
 """A job that is nominated to full clusters: its entry says where it waits, and what is short."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from placement_ac.core.inputs.queue_facts import WorkerFacts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Plan
 from tests.placement_ac.core.plan.test_fact_questions import POLICY, answer_to
 from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 BEFORE = "1 of 2 selected clusters usable: a"
+THERE = WorkloadsThere(waiting=frozenset({"Workload/job"}))
 FULL = "0 of 8 nvidia.com/gpu free (8 used by 2 jobs)"
 
 
@@ -64,6 +66,9 @@ def check_entries(answer: Plan) -> list[tuple[str, str]]:
         pytest.param(waits("p-a"), {"p-a": worker(0)}, {}, None, id="there is room"),
         pytest.param(
             waits("p-a", "p-b"), {"p-a": worker(8), "p-b": worker(0)}, {}, None, id="on one of them"
+        ),
+        pytest.param(
+            waits("p-a"), {"p-a": replace(worker(8), then=THERE)}, {}, None, id="it has quota there"
         ),
         pytest.param(waits("p-a"), {"p-a": worker(8, 61.0)}, {}, None, id="too old"),
         pytest.param(waits("p-a"), {}, {}, None, id="not known"),
