@@ -247,7 +247,8 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
     yield from _of_maintenance(snapshot)
     if lost := disconnected_clusters(snapshot, targets):
         yield f"connection lost: {_with_first_reason(lost)}"
-    yield from (f"{cluster}: {why}" for cluster, why in queue_remarks(snapshot, targets).items())
+    if snapshot.policy.dispatcher:
+        yield from (f"{cluster}: {why}" for cluster, why in queue_remarks(snapshot, targets).items())
     if snapshot.policy.avoid_after_failure:
         yield from quarantine_remarks(snapshot)
     if targets.mass_loss.held:

@@ -64,7 +64,7 @@ def _lacking(snapshot: Snapshot, targets: TargetClusters) -> Iterator[tuple[str,
     """Yield listed MultiKueueClusters, each queue that they lack, and why it gives no quota there."""
     facts, listed = snapshot.fleet.queue_facts, set(snapshot.objects.listed)
     names = [entry.name for entry in targets.to_list if entry.name in facts and entry.name in listed]
-    if not names or not snapshot.policy.dispatcher:
+    if not names:
         return
     used = {queue_of(workload) for workload in snapshot.workloads if workload.job.queue}
     noted = snapshot.ages(SinceKind.QUEUE_LACKING)

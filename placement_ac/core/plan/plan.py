@@ -43,7 +43,7 @@ from placement_ac.core.plan.event_intents import (
     unusable_clusters,
 )
 from placement_ac.core.plan.job_fit import JobFit
-from placement_ac.core.plan.lacking_queues import lacking_queues
+from placement_ac.core.plan.lacking_queues import LackingQueues, lacking_queues
 from placement_ac.core.plan.nomination import Nominations, nominate
 from placement_ac.core.plan.objects import (
     TargetObjects,
@@ -159,7 +159,7 @@ def _whole_plan(
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets) if snapshot.policy.probe else DueEvents()
-    queues = lacking_queues(snapshot, targets)
+    queues = lacking_queues(snapshot, targets) if snapshot.policy.dispatcher else LackingQueues()
     remembers = bool(snapshot.policy.avoid_after_failure)
     quarantines = quarantine_events(snapshot, targets) if remembers else DueEvents()
     verdicts = _verdicts(snapshot, targets, context.verdict)
