@@ -16,7 +16,7 @@ from placement_ac.core.kubeconfig.source import CredentialSource
 
 
 class Answer(Protocol):
-    """What a worker answered."""
+    """The answer of a worker."""
 
     @property
     def problem(self) -> str:
