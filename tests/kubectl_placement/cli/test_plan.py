@@ -317,5 +317,5 @@ def test_a_namespace_that_kueue_leaves_alone_is_named_by_plan_and_job(tmp_path: 
     )
     planned = plan("-f", str(write_list(tmp_path / "job.json", [a_job])), "--from-dump", dump)
     assert planned.stdout == f"Job default/another: no preview is possible: {why}\n"
-    told = commands.run("job", "another", "-n", "default", "--from-dump", dump)
-    assert why in told.stderr
+    shown = commands.run("job", "another", "-n", "default", "--from-dump", dump)
+    assert why in shown.stderr
