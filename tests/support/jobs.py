@@ -18,6 +18,7 @@ from placement_ac.core.api.constants import (
     KUEUE_ADMISSION,
     LABEL_MAX_SECONDS,
     MULTIKUEUE_CONFIG,
+    NOMINATED_TO,
     OUR_CONTROLLER,
 )
 from placement_ac.core.api.managed_fields import owned_by
@@ -250,9 +251,11 @@ class Stage:
         return sum((request.user_agent, request.status) == (FIELD_MANAGER, 409) for request in asked)
 
     def answers(self, job: str) -> list[tuple[str, str]]:
-        """State and message of each of our writes to a job's Workload."""
+        """State and message of each of our writes to a job's Workload, but for those that say where it was
+        nominated: whether there is time for one depends on how fast Kueue is."""
         entries = [entry for body in self._bodies(job) for entry in body.get("admissionChecks", ())]
-        return [(entry["state"], entry["message"]) for entry in entries]
+        answers = [(entry["state"], entry["message"]) for entry in entries]
+        return [answer for answer in answers if not answer[1].startswith(NOMINATED_TO)]
 
     def nominations(self, job: str) -> list[list[str]]:
         """The nominations that the controller wrote."""

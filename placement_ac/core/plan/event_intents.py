@@ -29,6 +29,7 @@ from placement_ac.core.api.constants import (
     MANUAL_CHANGE_REVERTED,
     NO_CLUSTER_FITS,
     NOMINATED,
+    NOMINATED_TO,
     UNUSABLE_SECONDS,
     WORKLOAD,
     WRITES_UNDONE,
@@ -109,7 +110,7 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
     for action in done:
         if isinstance(action, Nominate) and (new := set(action.clusters) - set(action.workload.nominated)):
             names = joined([name for name in action.clusters if name in new])
-            yield PostableEvent(NOMINATED, f"nominated to {names}", lasts=False, about=action.workload)
+            yield PostableEvent(NOMINATED, NOMINATED_TO + names, lasts=False, about=action.workload)
     for workload, problem in wanted.unfit:
         yield PostableEvent(NO_CLUSTER_FITS, problem, lasts=True, about=workload)
     for workload, problem in wanted.ignored:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from placement_ac.core.api.constants import PENDING, READY, WAITS_FOR, WORKLOAD_WRITES_AT_ONCE
+from placement_ac.core.api.constants import NOMINATED_TO, PENDING, READY, WAITS_FOR, WORKLOAD_WRITES_AT_ONCE
 from placement_ac.core.api.objects import AdmissionCheckState, Workload
+from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.cycle import Refusals
 from placement_ac.core.dispatch.room import Room
 from placement_ac.core.draining.state import DrainState
@@ -32,6 +33,12 @@ from placement_ac.core.selection.selection import soonest
 
 NOMINATED_MAX: Final = 20
 """Kueue: at most so many names in `status.nominatedClusterNames`."""
+ADMITTED_THERE_SECONDS: Final = 0.1
+"""After how long a worker with room has given a copy quota, most likely; from when its nomination is seen."""
+PROMPT_SECONDS: Final = 5.0
+"""After a nomination Kueue looks by itself."""
+PROMPT_MAX: Final = 5
+"""With more Workloads nominated and not placed than these, our entries do not say where to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +54,8 @@ class Nominations:
     """The workers that are to be asked about their queues."""
     awaiting: frozenset[str] = frozenset()
     """Uids of new Workloads that wait for a worker's answer (FACTS_WAIT_SECONDS), or a later plan."""
-    waiting_for_room: Mapping[str, str] = field(default_factory=dict)
-    """Uid of a Workload that waits on full clusters → where, what is short there, and the next round."""
+    messages: Mapping[str, str] = field(default_factory=dict)
+    """Uid of a nominated Workload → the message of our entry: where to, or why it waits there."""
     ask_for_copies: tuple[str, ...] = ()
     """MultiKueueClusters from which jobs are withdrawn, and that are to be asked for the copies they hold."""
     lasting: frozenset[Since] = frozenset()
@@ -62,7 +69,8 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
     refused: list[Refusals] = []
     asked_about = set(fit.asked_early)
     awaiting: set[str] = set()
-    waiting_for_room: dict[str, str] = {}
+    messages: dict[str, str] = {}
+    prompt = _prompt(snapshot, targets)
     taken_back = withdrawals(snapshot, targets, fit)
     for case in _cases(snapshot, targets, eligible, taken_back):
         workload, more, deferred = case.workload, case.more, fit.defers(case.workload)
@@ -83,8 +91,12 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
         if wanted != workload.nominated:
             nominations.append((workload, wanted))
             fit.nominated(workload, wanted[len(case.kept) :])
-        elif len(waiting_for_room) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, snapshot)):
-            waiting_for_room[workload.meta.uid] = text
+        elif len(messages) < WORKLOAD_WRITES_AT_ONCE and (text := _waits_for(fit, case, snapshot)):
+            messages[workload.meta.uid] = text
+        elif workload.meta.uid in prompt and (text := _nominated_to(workload, snapshot)):
+            left = ADMITTED_THERE_SECONDS - snapshot.age(case.since)
+            waits += [left] if left > 0 else []
+            messages |= {} if left > 0 else {workload.meta.uid: text}
         if workload.nominated:
             lasting.add(case.since)  # its subject has their count: a write begins anew
         if more and workload.nominated:
@@ -96,11 +108,37 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
         _by_filter(refused),
         questions,
         frozenset(awaiting),
-        waiting_for_room,
+        messages,
         taken_back.ask_for_copies,
         fit.turn.lasting(awaiting).union(lasting, taken_back.lasting),
         soonest((*waits, fit.turn.requeue_after, taken_back.requeue_after)),
     )
+
+
+def _prompt(snapshot: Snapshot, targets: TargetClusters) -> frozenset[str]:
+    """Return the uids of the Workloads of which Kueue is to record at once that a worker gave them quota.
+
+    Kueue looks at what its workers answer once a second, but at once when a Workload of the hub changes: so
+    our entry says where a Workload was nominated when a worker with room has had the time to answer. Not
+    when many are under way: each change costs Kueue a question to every worker. Source: seen on Kueue main.
+    """
+    nominated = [workload for workload in targets.workloads.undecided if workload.nominated]
+    if len(nominated) > PROMPT_MAX:
+        return frozenset()
+    now, prompt = snapshot.now, timedelta(seconds=PROMPT_SECONDS)
+    return frozenset(
+        workload.meta.uid
+        for workload in nominated
+        if workload.nominated_since and now - workload.nominated_since <= prompt
+    )
+
+
+def _nominated_to(workload: Workload, snapshot: Snapshot) -> str:
+    """Return where a Workload was nominated; "": our entry says it already, or has more to say."""
+    text = NOMINATED_TO + joined(workload.nominated)
+    entries = _our_ready_entries(snapshot, workload)
+    said = all(entry.message == text or entry.message.startswith(WAITS_FOR) for entry in entries)
+    return "" if said else text
 
 
 def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:

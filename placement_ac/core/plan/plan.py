@@ -144,7 +144,7 @@ def _jobs(
         objects.drain,
         fit,
         nominations.awaiting,
-        nominations.waiting_for_room,
+        nominations.messages,
         refused_checks(snapshot),
     )
     return _Jobs(fit, nominations, context, answer_workloads(snapshot, context))

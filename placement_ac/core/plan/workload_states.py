@@ -43,8 +43,8 @@ class AnswerContext:
     """Ranks the clusters for a Workload; None: Kueue's own dispatcher does, or nothing can be decided."""
     awaiting: frozenset[str] = frozenset()
     """Uids of Workloads that wait for a worker's answer (our dispatcher)."""
-    waiting_for_room: Mapping[str, str] = field(default_factory=dict)
-    """Uid of a nominated Workload that waits on full clusters → the message that says so."""
+    messages: Mapping[str, str] = field(default_factory=dict)
+    """Uid of a nominated Workload → the message of our entry: where to, or why it waits there."""
     refused: Mapping[str, Verdict] = field(default_factory=dict)
     """Checks that have a verdict of their own → this verdict: no Workload is dispatched by them."""
 
@@ -127,7 +127,7 @@ def _update(
 ) -> CheckStateUpdate | None:
     if update := _taken_back(snapshot, context, workload, entry, sent_back):
         return update
-    if entry.state == READY and (message := context.waiting_for_room.get(workload.meta.uid)):
+    if entry.state == READY and (message := context.messages.get(workload.meta.uid)):
         return CheckStateUpdate(workload, entry.check, READY, message[:MESSAGE_MAX])
     if entry.state != PENDING or not workload.has_quota or not workload.active:
         return None

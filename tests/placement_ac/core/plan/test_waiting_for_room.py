@@ -1,13 +1,16 @@
 """A job that is nominated to full clusters: its entry says where it waits, and what is short."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from placement_ac.core.api.fields import format_time
 from placement_ac.core.inputs.queue_facts import WorkerFacts, WorkloadsThere
 from placement_ac.core.inputs.state import Plan
 from tests.placement_ac.core.plan.test_fact_questions import POLICY, answer_to
+from tests.support.builders import NOW
 from tests.support.jobs_to_dispatch import GPU, gpu_pods, queues, raw_job
 
 BEFORE = "1 of 2 selected clusters usable: a"
@@ -91,3 +94,33 @@ def test_a_job_that_was_taken_back_from_the_cluster_says_where_it_waits_now() ->
     assert "p-b" in answer_to(job, facts={"p-b": worker(8, 61.0)}, policy=POLICY).ask_for_facts
     [(_, message)] = check_entries(answer_to(job, facts={"p-b": worker(8)}, policy=POLICY))
     assert message.startswith("waits for b: at 12:00:00Z")
+
+
+def new(*nominated: str, seconds: int = 0, name: str = "job", **rest: Any) -> Any:
+    """A Workload that was nominated so many seconds ago."""
+    job = waits(*nominated, name=name, **rest)
+    fields = {"f:status": {"f:nominatedClusterNames": {}}}
+    entry = {"manager": "kueue-admission", "operation": "Apply", "fieldsV1": fields}
+    job["metadata"]["managedFields"] = [{**entry, "time": format_time(NOW - timedelta(seconds=seconds))}]
+    return job
+
+
+@pytest.mark.parametrize(
+    ("jobs", "in_round", "messages"),
+    [
+        pytest.param(
+            [new("p-a")], 0.2, ["nominated to p-a"], id="Kueue looks at once when its Workload changes"
+        ),
+        pytest.param([new("p-a")], 0.05, [], id="its worker has had no time to answer"),
+        pytest.param([new("p-a", message="nominated to p-a")], 0.2, [], id="said already"),
+        pytest.param(
+            [new("p-b", message="nominated to p-a")], 0.2, ["nominated to p-b"], id="elsewhere since"
+        ),
+        pytest.param([new("p-a", message="waits for b: at 11:58:00Z")], 0.2, [], id="it is known to wait"),
+        pytest.param([new("p-a", seconds=6)], 0.2, [], id="before a restart: Kueue has looked since"),
+        pytest.param([new("p-a", name=f"job-{n}") for n in range(6)], 0.2, [], id="many are under way"),
+    ],
+)
+def test_the_entry_of_a_new_nomination(jobs: list[Any], in_round: float, messages: list[str]) -> None:
+    answer = answer_to(*jobs, facts={}, policy=POLICY, in_round=in_round)
+    assert check_entries(answer) == [("Ready", message) for message in messages]
