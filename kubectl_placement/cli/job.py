@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import click
 from rich.console import RenderableType
 
-from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
+from kubectl_placement.cli.controller_line import controller_problem
+from kubectl_placement.cli.hub_options import HubReading, read_once, read_own_job, watch_hub
 from kubectl_placement.cli.job_access import job_argument, with_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
@@ -21,7 +22,7 @@ from kubectl_placement.cli.job_options import (
 from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
 from kubectl_placement.cli.managed_namespaces import read_unmanaged, unmanaged_in_dump
-from kubectl_placement.cli.output import emit, watch_printer
+from kubectl_placement.cli.output import emit, safe_text, watch_printer
 from kubectl_placement.cli.worker_options import (
     WorkerOptions,
     connector_of,
@@ -30,6 +31,7 @@ from kubectl_placement.cli.worker_options import (
 )
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
+from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.jobs.lookup import SubjectNotFound, find_workloads
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from kubectl_placement.readers.hub_reader import Namespaces
@@ -120,7 +122,11 @@ class JobCommand:
     async def shown(self, client: Client, reading: HubReading, space: str, within: Namespaces) -> "ShownJob":
         """Return the whole story. Raises as `story`, and BadSettings."""
         reading = await self.with_quota(client, reading, space)
-        return await self.with_pods(client, self.story(reading, space, sees_all=WORKLOAD not in within))
+        shown = self.story(reading, space, sees_all=WORKLOAD not in within)
+        if ignored := ignored_parallelism(shown.raw, await read_own_job(client, shown.raw)):
+            story = replace(shown.story, notes=(ignored, *shown.story.notes))
+            shown = replace(shown, story=story)
+        return await self.with_pods(client, shown)
 
     async def with_quota(self, client: Client, reading: HubReading, space: str) -> HubReading:
         """Return the hub with the quota of the workers, if that is wanted and the job waits."""
@@ -171,7 +177,11 @@ class ShownJob:
 
     @property
     def document(self) -> JobStory:
-        return self.story
+        problem = controller_problem(self.reading.view)
+        return replace(self.story, notes=(*filter(None, (problem,)), *self.story.notes))
 
     def texts(self, wide: bool) -> Iterable[RenderableType]:
-        return story_texts(self.story, self.reading.view.now, wide=wide)
+        view = self.reading.view
+        if problem := controller_problem(view):
+            yield safe_text(problem, "red")
+        yield from story_texts(self.story, view.now, wide=wide)

@@ -21,6 +21,7 @@ from kubectl_placement.access.pods import JobThere, read_job
 from kubectl_placement.access.target import FORBIDDEN
 from kubectl_placement.hub.dump import MissingRight, Object
 from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.jobs.place import JobPlace, place_of
 from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, login_to, option_group
 from placement_ac.cli.read_command import ReadCommand
@@ -207,7 +208,10 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> FoundJob:
-    """Return the job that the words name, by the Workloads of its namespace."""
+    """Return the job that the words name, by the Workloads of its namespace.
+
+    Raises SubjectNotFound, NotThere and ApiError.
+    """
     namespace = where.namespace or client.login.namespace
     resource = (await client.discover((WORKLOAD,))).get(WORKLOAD)
     if resource is None:
@@ -220,6 +224,8 @@ async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> Fo
         right = MissingRight("list", WORKLOAD, namespace)
         raise NotThere(f"get the right to {right} (check: {right.check_command})") from None
     workload = find_workloads(items, words, namespace)
+    if never := never_starts(workload):
+        raise NotThere(f"{never.fix}; Kueue never starts this one: {never.why}")
     return FoundJob(client, resource, place_of(workload), workload)
 
 

@@ -10,6 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from kubectl_placement.cli.controller_line import controller_problem
 from kubectl_placement.cli.hub_options import HubReading, watch_hub
 from kubectl_placement.cli.job_options import (
     LIST_KINDS,
@@ -94,7 +95,7 @@ class ListedJobs:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        return tuple(unseen(self.reading))
+        return (*filter(None, (controller_problem(self.reading.view),)), *unseen(self.reading))
 
     def report(self) -> None:
         """Report what cannot be seen. Raises ClickException if nothing can."""

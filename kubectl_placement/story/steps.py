@@ -14,7 +14,7 @@ from kubectl_placement.story.hub_jobs import KUEUE
 from kubectl_placement.story.lines import placed_at, stopped_by
 from kubectl_placement.story.model import JobState, StoryStep
 from kubectl_placement.story.waits import RESET, OneJob
-from placement_ac.core.api.constants import FIELD_MANAGER, READY, WORKLOAD
+from placement_ac.core.api.constants import FIELD_MANAGER, PENDING, READY, WAITS_FOR, WORKLOAD
 from placement_ac.core.api.decode import workload, workload_with_job
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_time, key_of
 from placement_ac.core.api.text import joined
@@ -110,10 +110,12 @@ def _quota(job: OneJob) -> str:
 def _checks(job: OneJob) -> Iterator[StoryStep]:
     for entry in job.entries:
         check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
-        by = job.hub.controllers.get(check, "")
+        is_unanswered = state == PENDING and (not message or message.startswith(RESET))
+        by = KUEUE if is_unanswered else job.hub.controllers.get(check, "")
         if job.hub.is_multikueue(check) and (state == READY or not message):
             continue  # `Placed` or `Nominated` says so
-        detail = "" if message.startswith(RESET) else message
+        is_over = job.cluster_object and message.startswith(WAITS_FOR)
+        detail = "" if message.startswith(RESET) or is_over else message
         when = get_time(entry, "lastTransitionTime")
         yield StoryStep(when, f"Check {check}", by, ": ".join(filter(None, (state, detail))))
 
