@@ -29,6 +29,7 @@ from placement_ac.cli.documents import Form, aligned, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.printable import one_line
+from placement_ac.core.api.text import enumeration
 from placement_ac.kube.client import Client
 
 
@@ -122,7 +123,8 @@ class ListedJobs:
         now = self.reading.view.now
         for line in self.lines:
             cells = [line.namespace] if spaces else []
-            cells += [name_of(line), line.queue, line.state, line.cluster]
+            elsewhere = f"{enumeration(line.elsewhere, 'or')}, not {line.cluster}" if line.elsewhere else ""
+            cells += [name_of(line), line.queue, line.state, elsewhere or line.cluster]
             cells += [age_of(line, now), line.waits_for]
             cells += [line.workload, line.cluster_queue, line.cluster_object, line.fix] if wide else []
             rows.append(tuple(one_line(cell or NOTHING) for cell in cells))

@@ -18,6 +18,7 @@ from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
 from kubectl_placement.jobs.worker_quota import quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
+from kubectl_placement.status.taken_up import taken_up
 from placement_ac.core.api.constants import LOCAL_QUEUE
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str, namespace_of
@@ -97,6 +98,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         placements=placements,
         notes=(
             *_never(view, raw),
+            *_elsewhere(view, raw),
             *_without_quota(raw, job, path),
             *_notes(job, placements, path.problem),
             *_failures(view, raw, job),
@@ -113,6 +115,12 @@ def _never(view: HubView, raw: Object) -> Iterator[str]:
     queue = view.dump.find(LOCAL_QUEUE, get_str(raw, "spec", "queueName"), namespace_of(raw))
     if never := never_starts(raw, queue):
         yield f"Kueue never starts it: {never.why}; {never.fix}"
+
+
+def _elsewhere(view: HubView, raw: Object) -> Iterator[str]:
+    """Yield where it runs other than Kueue's record says."""
+    if taken := taken_up(view, raw):
+        yield f"it {taken.sentence}"
 
 
 def _without_quota(raw: Object, job: Workload, path: QueuePath) -> Iterator[str]:
