@@ -5,7 +5,7 @@ That is through restarts of its containers, new Pods, and moves to other cluster
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Final
@@ -49,7 +49,11 @@ class TooManyLogs(Refused):
 
 
 class LogFollower:
-    """Follows one job. `most`: the logs that may be followed at once."""
+    """Follows one job.
+
+    `most`: the logs that may be followed at once. `moved`: the MultiKueueCluster that Kueue's record names →
+    the one on which the job runs.
+    """
 
     def __init__(
         self,
@@ -64,10 +68,12 @@ class LogFollower:
         note: Note,
         show: Show,
         most: int,
+        moved: Mapping[str, str],
     ) -> None:
         self._hub, self._workloads, self.place = hub, workloads, place
         self._access, self._choice, self._query = access, choice, query
         self._write, self._note, self._show, self._most = write, note, show, most
+        self._moved = moved
         self._streams: dict[Container, asyncio.Task[bool]] = {}
         self._done: set[Container] = set()
         self._pod = ""
@@ -123,7 +129,8 @@ class LogFollower:
         except Unavailable as error:
             _raise_unless_passing(error)
             return self.place
-        self.place = place_of(item)
+        place = place_of(item)
+        self.place = replace(place, cluster=self._moved.get(place.cluster, place.cluster))
         return self.place
 
     async def _get(self) -> Object:

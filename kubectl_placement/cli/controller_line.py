@@ -5,7 +5,8 @@ from datetime import datetime
 from rich.text import Text
 
 from kubectl_placement.cli.output import age_text, safe_text
-from kubectl_placement.hub.controller_state import ControllerState
+from kubectl_placement.hub.controller_state import ControllerState, controller_state
+from kubectl_placement.hub.hub_view import HubView
 
 
 def controller_line(controller: ControllerState, now: datetime, *, renewed: bool = True) -> Text:
@@ -19,8 +20,20 @@ def controller_line(controller: ControllerState, now: datetime, *, renewed: bool
     if not controller.lease:
         return safe_text(f"Controller: Deployment {controller.deployment} is ready; it uses no Lease")
     since = f" since {controller.since:%Y-%m-%dT%H:%M:%SZ}" if controller.since else ""
+    if controller.silent:
+        return safe_text(
+            f"Controller: {controller.leader} leads{since} but has not reconciled yet: what follows is older",
+            "yellow",
+        )
     last = f" (renewed {_age(controller.renewed, now)})" if renewed else ""
     return safe_text(f"Controller: {controller.leader} leads{since}{last}")
+
+
+def controller_problem(view: HubView) -> str:
+    """Return the line if it must come before all else: nobody answers, or not yet; "": all is well."""
+    controller = controller_state(view)
+    is_old = controller.running is False or controller.silent
+    return controller_line(controller, view.now).plain if is_old else ""
 
 
 def _last(controller: ControllerState, now: datetime) -> str:

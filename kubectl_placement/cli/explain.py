@@ -17,7 +17,7 @@ from kubectl_placement.cli.hub_options import (
     EXPLAIN_KINDS,
     HubSource,
     hub_options,
-    may_run_again,
+    own_job_notes,
     read_all_namespaces,
 )
 from kubectl_placement.cli.missing_kinds import (
@@ -59,14 +59,12 @@ from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
-from kubectl_placement.jobs.finished_jobs import warning_text
 from kubectl_placement.jobs.lookup import SubjectNotFound
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import LEASE, WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.text import joined
 
 NEEDED: Final = (*SERVED_KINDS, *SCHEDULING_KINDS)
@@ -150,9 +148,7 @@ def _explain_workload(
     require_settings(reading)
     raw = find_workload(reading.view, parse_subject(words, reading.view).name, where.namespace)
     report_missing(reading)
-    view, notes, job = reading.view, list[str](), workload_with_job(raw)
-    if may_run_again(where, reading, raw):
-        notes.append(warning_text("its Job", sent=bool(get_str(raw, "status", "clusterName"))))
+    view, notes, job = reading.view, own_job_notes(where, reading, raw), workload_with_job(raw)
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, job), wanted)
         notes += foreign_job_notes(where, view, raw, wanted)

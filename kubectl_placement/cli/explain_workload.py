@@ -11,7 +11,7 @@ from kubectl_placement.cli.output import age_text, plain_table, safe_text
 from kubectl_placement.explain.workload import CheckEntry, WorkloadExplanation
 from kubectl_placement.jobs.choice import ClusterChoice, PlacementChoice
 from kubectl_placement.jobs.queue_position import QueuePosition
-from placement_ac.core.api.constants import WAITS_FOR
+from placement_ac.core.api.constants import NO_CLUSTER_FITS, WAITS_FOR
 from placement_ac.core.api.text import joined
 
 NOTHING: Final = "-"
@@ -48,13 +48,26 @@ def choice_texts(explanation: WorkloadExplanation, now: datetime, *, wide: bool)
         yield safe_text(f"Placement {choice.placement} ({checks}, profile {choice.profile})", "bold")
         for problem in filter(None, (choice.profile_problem, choice.problem)):
             yield safe_text(problem, "yellow")
-        yield _table(choice, _since(explanation, now), wide=wide)
+        unread = refused_by_controller(explanation) and not choice.problem
+        if unread and any(cluster.quota == "not read" for cluster in choice.clusters):
+            yield safe_text(
+                "The controller has compared the workers' quota, which was not read here: --workers reads it",
+                "yellow",
+            )
+        yield _table(choice, _since(explanation, now), unread=unread, wide=wide)
+
+
+def refused_by_controller(explanation: WorkloadExplanation) -> bool:
+    """Whether the controller has answered that no cluster fits."""
+    return any(entry.message.startswith(NO_CLUSTER_FITS) for entry in explanation.checks)
 
 
 def kueue_decides(choice: PlacementChoice) -> str:
-    """Return the line on a Workload for which Kueue's own dispatcher chooses."""
+    """Return the line on a Workload for which our dispatcher does not choose, as far as that is known."""
     names = [_named(cluster) for cluster in choice.fitting]
     order = joined(names) or "none"
+    if choice.dispatcher is None:
+        return f"who decides is unknown, as no controller has published its settings; on the list: {order}"
     return f"Kueue's dispatcher decides (--dispatcher is false) among, in the list's order: {order}"
 
 
@@ -106,7 +119,8 @@ def _since(explanation: WorkloadExplanation, now: datetime) -> str:
     return f"yes, {age_text((now - explanation.nominated_since).total_seconds())} ago"
 
 
-def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType:
+def _table(choice: PlacementChoice, since: str, *, unread: bool, wide: bool) -> RenderableType:
+    """Return the table of clusters; `unread`: the answer depends on quota that may not have been read."""
     rates = {
         name for cluster in choice.clusters for name, points in cluster.points.items() if points is not None
     }
@@ -122,14 +136,15 @@ def _table(choice: PlacementChoice, since: str, *, wide: bool) -> RenderableType
         *(("MULTIKUEUECLUSTER", "WHY") if wide else ()),
     )
     for cluster in choice.clusters:
+        is_unread = unread and cluster.quota == "not read" and not cluster.filter
         table.add_row(
             *map(
                 safe_text,
                 (
                     cluster.cluster,
-                    _filters(cluster),
-                    *(_number(cluster.points.get(name)) for name in weights),
-                    _number(cluster.total),
+                    "quota not read" if is_unread else _filters(cluster),
+                    *(NOTHING if is_unread else _number(cluster.points.get(name)) for name in weights),
+                    NOTHING if is_unread else _number(cluster.total),
                     since if cluster.nominated else NOTHING,
                     cluster.state,
                     *((cluster.cluster_object, cluster.why) if wide else ()),

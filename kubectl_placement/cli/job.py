@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import click
 from rich.console import RenderableType
 
-from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
+from kubectl_placement.cli.controller_line import controller_problem
+from kubectl_placement.cli.hub_options import HubReading, read_once, read_own_job, watch_hub
 from kubectl_placement.cli.job_access import job_argument, with_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
@@ -21,19 +22,23 @@ from kubectl_placement.cli.job_options import (
 from kubectl_placement.cli.job_pods import PodReader, pods_by_access
 from kubectl_placement.cli.job_texts import story_texts
 from kubectl_placement.cli.managed_namespaces import read_unmanaged, unmanaged_in_dump
-from kubectl_placement.cli.output import emit, watch_printer
+from kubectl_placement.cli.output import emit, safe_text, watch_printer
 from kubectl_placement.cli.worker_options import (
     WorkerOptions,
     connector_of,
     quota_options,
+    read_copies,
     require_hub,
 )
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
+from kubectl_placement.hub.record import relocated
+from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.jobs.lookup import SubjectNotFound, find_workloads
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from kubectl_placement.readers.hub_reader import Namespaces
 from kubectl_placement.readers.quota_reader import read_quota
+from kubectl_placement.status.taken_up import NOT_ASKED, Copies, taken_up
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.lines import job_line
 from kubectl_placement.story.model import FINISHED, JobStory
@@ -41,7 +46,7 @@ from kubectl_placement.story.tell import tell_story
 from kubectl_placement.story.waits import OneJob
 from placement_ac.cli.documents import Form, output
 from placement_ac.cli.read_command import ReadCommand
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import LABEL_PLACEMENT, WORKLOAD
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.kube.client import Client
@@ -120,7 +125,11 @@ class JobCommand:
     async def shown(self, client: Client, reading: HubReading, space: str, within: Namespaces) -> "ShownJob":
         """Return the whole story. Raises as `story`, and BadSettings."""
         reading = await self.with_quota(client, reading, space)
-        return await self.with_pods(client, self.story(reading, space, sees_all=WORKLOAD not in within))
+        shown = self.story(reading, space, sees_all=WORKLOAD not in within)
+        if ignored := ignored_parallelism(shown.raw, await read_own_job(client, shown.raw)):
+            story = replace(shown.story, notes=(ignored, *shown.story.notes))
+            shown = replace(shown, story=story, notes=(ignored, *shown.notes))
+        return await self.with_pods(client, shown)
 
     async def with_quota(self, client: Client, reading: HubReading, space: str) -> HubReading:
         """Return the hub with the quota of the workers, if that is wanted and the job waits."""
@@ -145,17 +154,40 @@ class JobCommand:
         if explanation and not sees_all:  # others may wait before it that are not seen
             explanation = replace(explanation, position=None)
         notes = (*unseen(reading), *filter(None, (unexplained,)))
-        return ShownJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes))
+        return ShownJob(reading, raw, tell_story(reading.view, raw, None, explanation, notes), notes)
 
     async def with_pods(self, client: Client, shown: "ShownJob") -> "ShownJob":
         job = shown.story.job
         if not job.cluster_object or job.state in FINISHED:
             return shown
-        (there, notes), story = await self.pods(shown.reading)(client, shown.raw, job.cluster), shown.story
-        notes = (*story.notes, *notes)
-        return replace(
-            shown, story=tell_story(shown.reading.view, shown.raw, there, story.explanation, notes)
+        view = shown.reading.view
+        copies = await self.copies(client, shown)
+        taken = taken_up(view, shown.raw, copies)
+        there_raw = relocated(shown.raw, taken.cluster_objects if taken else ())
+        cluster = view.managed_cluster_of(get_str(there_raw, "status", "clusterName"))
+        there, unread = await self.pods(shown.reading)(client, there_raw, cluster)
+        problems = (
+            f"the copies on {view.managed_cluster_of(name)} are unknown: {answer.problem}"
+            for name, answer in copies.items()
+            if answer.problem
         )
+        notes = (*shown.notes, *problems, *unread)
+        story = tell_story(view, shown.raw, there, shown.story.explanation, notes, copies)
+        return replace(shown, story=story)
+
+    async def copies(self, client: Client, shown: "ShownJob") -> Copies:
+        """Return the copies on the workers of the job's Placement, if workers are to be asked."""
+        view, here = shown.reading.view, shown.story.job.cluster_object
+        if not self.wanted or why_unexplained(shown.reading) or here not in view.cluster_objects:
+            return NOT_ASKED
+        of_placement = view.cluster_objects[here].meta.labels.get(LABEL_PLACEMENT)
+        clusters = {
+            name: cluster
+            for name, cluster in view.cluster_objects.items()
+            if cluster.meta.labels.get(LABEL_PLACEMENT) == of_placement
+        }
+        answers = await read_copies(client, view, clusters.values(), self.wanted)
+        return dict(zip(clusters, answers, strict=True))
 
     def show(self, shown: "ShownJob") -> None:
         emit(self.form, shown.document, shown.texts)
@@ -168,10 +200,16 @@ class ShownJob:
     reading: HubReading
     raw: Object
     story: JobStory
+    notes: tuple[str, ...]
+    """Those of the story that do not depend on workers."""
 
     @property
     def document(self) -> JobStory:
-        return self.story
+        problem = controller_problem(self.reading.view)
+        return replace(self.story, notes=(*filter(None, (problem,)), *self.story.notes))
 
     def texts(self, wide: bool) -> Iterable[RenderableType]:
-        return story_texts(self.story, self.reading.view.now, wide=wide)
+        view = self.reading.view
+        if problem := controller_problem(view):
+            yield safe_text(problem, "red")
+        yield from story_texts(self.story, view.now, wide=wide)

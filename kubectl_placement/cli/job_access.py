@@ -7,9 +7,9 @@ Their errors are kubectl's: `Error from server (REASON): …` for an answer of a
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -20,7 +20,9 @@ from kubectl_placement.access.open import OpenCluster, open_cluster
 from kubectl_placement.access.pods import JobThere, read_job
 from kubectl_placement.access.target import FORBIDDEN
 from kubectl_placement.hub.dump import MissingRight, Object
+from kubectl_placement.hub.record import relocated, was_lost
 from kubectl_placement.jobs.lookup import find_workloads
+from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.jobs.place import JobPlace, place_of
 from placement_ac.cli.login_options import FILE, LOGIN, HubLogin, login_to, option_group
 from placement_ac.cli.read_command import ReadCommand
@@ -149,6 +151,8 @@ class FoundJob:
     workloads: Resource
     place: JobPlace
     workload: Object
+    moved: Mapping[str, str] = field(default_factory=dict)
+    """The MultiKueueCluster that Kueue's record names → the one on which the job runs; {}: it is the same."""
 
 
 def show_message(text: str) -> None:
@@ -207,7 +211,10 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> FoundJob:
-    """Return the job that the words name, by the Workloads of its namespace."""
+    """Return the job that the words name, by the Workloads of its namespace.
+
+    Raises SubjectNotFound, NotThere and ApiError.
+    """
     namespace = where.namespace or client.login.namespace
     resource = (await client.discover((WORKLOAD,))).get(WORKLOAD)
     if resource is None:
@@ -220,7 +227,18 @@ async def find_job(client: Client, where: JobAccess, words: Sequence[str]) -> Fo
         right = MissingRight("list", WORKLOAD, namespace)
         raise NotThere(f"get the right to {right} (check: {right.check_command})") from None
     workload = find_workloads(items, words, namespace)
-    return FoundJob(client, resource, place_of(workload), workload)
+    if never := never_starts(workload):
+        raise NotThere(f"{never.fix}; Kueue never starts this one: {never.why}")
+    moved: dict[str, str] = {}
+    if was_lost(workload):
+        from kubectl_placement.cli.taken_up_jobs import read_taken_up  # noqa: PLC0415  # few jobs need it
+
+        if taken := await read_taken_up(client, workload):
+            place = place_of(workload)
+            note(f"{place.label} {taken.sentence}")
+            workload = relocated(workload, taken.cluster_objects)
+            moved = {place.cluster: place_of(workload).cluster}
+    return FoundJob(client, resource, place_of(workload), workload, moved)
 
 
 @asynccontextmanager

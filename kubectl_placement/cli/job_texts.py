@@ -40,8 +40,11 @@ def headline(line: JobLine, now: datetime) -> str:
     where = f" on {line.cluster}" if line.cluster else ""
     age = age_of(line, now)
     when = "" if age == NOTHING else f", {age} ago" if line.state in FINISHED else f" for {age}"
+    elsewhere = f"; it {line.elsewhere_why}" if line.elsewhere_why else ""
     waits = f"; it waits for {line.waits_for}" if line.waits_for else ""
-    return f"{line.label}: {line.state}{where}{when}{waits}" + (f"; {line.fix}" if line.fix else "")
+    return f"{line.label}: {line.state}{where}{when}{elsewhere}{waits}" + (
+        f"; {line.fix}" if line.fix else ""
+    )
 
 
 def age_of(line: JobLine, now: datetime) -> str:

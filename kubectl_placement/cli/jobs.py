@@ -10,6 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from kubectl_placement.cli.controller_line import controller_problem
 from kubectl_placement.cli.hub_options import HubReading, watch_hub
 from kubectl_placement.cli.job_options import (
     LIST_KINDS,
@@ -28,6 +29,7 @@ from placement_ac.cli.documents import Form, aligned, output
 from placement_ac.cli.login_options import with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.printable import one_line
+from placement_ac.core.api.text import enumeration
 from placement_ac.kube.client import Client
 
 
@@ -94,7 +96,7 @@ class ListedJobs:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        return tuple(unseen(self.reading))
+        return (*filter(None, (controller_problem(self.reading.view),)), *unseen(self.reading))
 
     def report(self) -> None:
         """Report what cannot be seen. Raises ClickException if nothing can."""
@@ -121,7 +123,8 @@ class ListedJobs:
         now = self.reading.view.now
         for line in self.lines:
             cells = [line.namespace] if spaces else []
-            cells += [name_of(line), line.queue, line.state, line.cluster]
+            elsewhere = f"{enumeration(line.elsewhere, 'or')}, not {line.cluster}" if line.elsewhere else ""
+            cells += [name_of(line), line.queue, line.state, elsewhere or line.cluster]
             cells += [age_of(line, now), line.waits_for]
             cells += [line.workload, line.cluster_queue, line.cluster_object, line.fix] if wide else []
             rows.append(tuple(one_line(cell or NOTHING) for cell in cells))

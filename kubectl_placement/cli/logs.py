@@ -135,6 +135,7 @@ async def _follow(found: FoundJob, where: JobAccess, wish: LogWish) -> bool:
         note=note,
         show=show_message,
         most=wish.most,
+        moved=found.moved,
     )
     await follower.run()
     if follower.place.finished and not follower.has_followed:

@@ -59,7 +59,7 @@ def tree_of(check_status: CheckStatus, now: datetime, *, wide: bool) -> Tree:
         tree.add(safe_text(_held(held, now), "yellow"))
     for unfit in check_status.unfit:
         tree.add(safe_text(_unfit(unfit), "yellow"))
-    for text in _waiting_for_room(check_status.jobs):
+    for text in (*_elsewhere(check_status.jobs), *_waiting_for_room(check_status.jobs)):
         tree.add(safe_text(text, "yellow"))
     failures = Counter(job.failure for job in check_status.jobs if job.failure)
     for failure, number in failures.most_common():
@@ -273,6 +273,11 @@ def _held(held: HeldRow, now: datetime) -> str:
 def _unfit(unfit: UnfitRow) -> str:
     verb = "fits" if unfit.workloads == 1 else "fit"
     return f"{count_text(unfit.workloads, 'job')} {verb} no cluster: {unfit.why}"
+
+
+def _elsewhere(jobs: Iterable[WorkloadRow]) -> Iterator[str]:
+    """Yield the jobs that run elsewhere than Kueue's record says."""
+    yield from (f"Workload {job.namespace}/{job.name} {job.elsewhere}" for job in jobs if job.elsewhere)
 
 
 def _waiting_for_room(jobs: Iterable[WorkloadRow]) -> Iterator[str]:

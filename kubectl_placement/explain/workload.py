@@ -13,12 +13,15 @@ from kubectl_placement.explain.subject import owner_names
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
+from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
 from kubectl_placement.jobs.worker_quota import quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
+from kubectl_placement.status.taken_up import taken_up
+from placement_ac.core.api.constants import LOCAL_QUEUE
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.api.fields import get_str
+from placement_ac.core.api.fields import get_str, namespace_of
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
 
@@ -94,7 +97,9 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         placed_on=job.cluster,
         placements=placements,
         notes=(
-            *_without_quota(raw, job),
+            *_never(view, raw),
+            *_elsewhere(view, raw),
+            *_without_quota(raw, job, path),
             *_notes(job, placements, path.problem),
             *_failures(view, raw, job),
             *notes,
@@ -105,10 +110,26 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
     )
 
 
-def _without_quota(raw: Object, job: Workload) -> Iterator[str]:
-    """Yield why Kueue gives it no quota on the hub, in Kueue's words."""
+def _never(view: HubView, raw: Object) -> Iterator[str]:
+    """Yield that MultiKueue never starts it, with the fix."""
+    queue = view.dump.find(LOCAL_QUEUE, get_str(raw, "spec", "queueName"), namespace_of(raw))
+    if never := never_starts(raw, queue):
+        yield f"Kueue never starts it: {never.why}; {never.fix}"
+
+
+def _elsewhere(view: HubView, raw: Object) -> Iterator[str]:
+    """Yield where it runs other than Kueue's record says."""
+    if taken := taken_up(view, raw):
+        yield f"it {taken.sentence}"
+
+
+def _without_quota(raw: Object, job: Workload, path: QueuePath) -> Iterator[str]:
+    """Yield why Kueue gives it no quota on the hub, in Kueue's words.
+
+    They call a queue inactive that does not exist: then the note says that it does not.
+    """
     message = get_str(condition_of(raw, "QuotaReserved"), "message")
-    if message and not (job.has_quota or job.finished):
+    if message and not (job.has_quota or job.finished or path.is_missing):
         yield f"Kueue gives it no quota on the hub: {message}"
 
 

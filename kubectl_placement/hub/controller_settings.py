@@ -59,6 +59,14 @@ class ControllerSettings:
     lease: str = ""
     """The Lease that names the settings, as namespace/name; "": they are from somewhere else."""
 
+    given: bool = False
+    """Whether they are of a settings file that the caller names."""
+
+    @property
+    def known(self) -> bool:
+        """Whether they are those of a controller, or of such a file: else they are the defaults."""
+        return self.given or (bool(self.deployment or self.lease) and not self.problem)
+
     @property
     def namespace(self) -> str:
         """The namespace of the Deployment; "": none was found."""
@@ -87,7 +95,7 @@ def find_settings(dump: Dump, given: Mapping[str, Any], namespace: str = "") -> 
     """
     asked = {name: value for name, value in given.items() if value is not None}
     if "config" in asked:
-        return _used(ControllerSettings(_loaded(asked)))
+        return _used(ControllerSettings(_loaded(asked), given=True))
     deployment = next(iter(_nearest(dump, namespace)), None)
     label = "/".join(key_of(deployment)) if deployment else ""
     lease = _published_on(dump)

@@ -11,7 +11,7 @@ from typing import Final
 from kubectl_placement.hub.controller_settings import deployments
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import LEASE
+from placement_ac.core.api.constants import ANNOTATION_RECONCILED, LEASE
 from placement_ac.core.api.fields import Key, get_int, get_str, get_time, key_of
 
 SKEW: Final = timedelta(seconds=60)
@@ -36,6 +36,8 @@ class ControllerState:
     """Its Deployment with ready Pods, as namespace/name; "": there is none, or it is unknown."""
     problem: str = ""
     """Why it is unknown whether it runs."""
+    silent: bool = False
+    """Whether the leader has not reconciled since it leads, by its Lease, although it had the time to."""
 
 
 def lease_key(settings: Settings) -> Key:
@@ -59,4 +61,7 @@ def controller_state(view: HubView) -> ControllerState:
     valid = timedelta(seconds=get_int(lease, "spec", "leaseDurationSeconds") or 0) + SKEW
     is_current = not view.dump.live or (renewed is not None and view.now - renewed < valid)
     running = None if problem else bool(leader) and is_current
-    return ControllerState(running, leader, since, renewed, "/".join(key), deployment, problem)
+    is_settled = since is not None and view.now - since > valid  # the mark comes with the next renewal
+    mark = get_str(lease, "metadata", "annotations", ANNOTATION_RECONCILED)
+    silent = bool(running) and is_settled and mark == "false"
+    return ControllerState(running, leader, since, renewed, "/".join(key), deployment, problem, silent)

@@ -131,6 +131,8 @@ class HubView:
     """MultiKueueCluster → the queues of its worker; None: no worker was asked."""
     unmanaged: Mapping[str, str] = field(default_factory=dict)
     """Namespace → what to do, as the hub's Kueue leaves its jobs alone; only those that were looked at."""
+    settings_known: bool = True
+    """Whether the settings are those of a controller: else they are the defaults."""
     templates_read: bool = False
     """Whether the ConfigMaps in `template_names` were read, as far as the caller may."""
     _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)

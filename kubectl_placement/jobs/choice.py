@@ -62,8 +62,8 @@ class PlacementChoice:
     """As namespace/name; without namespace if it does not exist."""
     checks: tuple[str, ...]
     """The checks of ours that name the Placement."""
-    dispatcher: bool
-    """Whether our dispatcher decides. If Kueue's does, the clusters have no points."""
+    dispatcher: bool | None
+    """Whether our dispatcher decides: else the clusters have no points. None: its settings are unknown."""
     profile: str
     weights: Mapping[str, int]
     problem: str
@@ -149,7 +149,7 @@ def _choice(view: HubView, before: HubView, placement: str, workload: Workload) 
     return PlacementChoice(
         placement="/".join(key_of(raw)) if raw else placement,
         checks=checks,
-        dispatcher=judged is not None,
+        dispatcher=judged is not None if view.settings_known else None,
         profile=judged.profile.name if judged else "",
         weights=dict(judged.profile.weights) if judged else {},
         problem=paused if keeps_objects(verdict) else problem,

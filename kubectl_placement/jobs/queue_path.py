@@ -19,17 +19,21 @@ class QueuePath(NamedTuple):
     checks: tuple[str, ...] = ()
     problem: str = ""
     """Why the checks lead to no Placement; "" if they do."""
+    is_missing: bool = False
+    """Whether one of the two queues does not exist."""
 
 
 def queue_path(view: HubView, namespace: str, queue: str) -> QueuePath:
     """Return the checks that a job gets by its LocalQueue."""
     local_queue = view.dump.find(LOCAL_QUEUE, queue, namespace)
     if local_queue is None:
-        return QueuePath(queue, problem=_missing(view.dump, LOCAL_QUEUE, queue, namespace))
+        problem = _missing(view.dump, LOCAL_QUEUE, queue, namespace)
+        return QueuePath(queue, problem=problem, is_missing=view.dump.knows(LOCAL_QUEUE))
     name = get_str(local_queue, "spec", "clusterQueue")
     cluster_queue = view.dump.find(CLUSTER_QUEUE, name)
     if cluster_queue is None:
-        return QueuePath(queue, name, problem=_missing(view.dump, CLUSTER_QUEUE, name))
+        problem = _missing(view.dump, CLUSTER_QUEUE, name)
+        return QueuePath(queue, name, problem=problem, is_missing=view.dump.knows(CLUSTER_QUEUE))
     checks = tuple(sorted(checks_listed(cluster_queue)))
     if placements_of(view, checks):
         return QueuePath(queue, name, checks)

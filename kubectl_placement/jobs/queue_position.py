@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.not_managed import never_starts
 from placement_ac.core.api.constants import LOCAL_QUEUE, WORKLOAD
 from placement_ac.core.api.decode import created_at, workload
 from placement_ac.core.api.fields import get_int, get_str, get_time, key_of, namespace_of
@@ -55,7 +56,7 @@ def _position(queue: str, raw: Object, same: Iterable[Object]) -> QueuePosition 
 
 def _waits(raw: Object) -> bool:
     job = workload(raw)
-    return job.active and not job.finished and not job.cluster
+    return job.active and not job.finished and not job.cluster and never_starts(raw) is None
 
 
 def _order(raw: Object) -> tuple[int, datetime, str]:

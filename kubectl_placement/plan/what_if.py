@@ -290,7 +290,7 @@ def _sent_again(
 def _affected(
     side: PlacementSide, workloads: Iterable[Workload], leaving: Mapping[str, str]
 ) -> Iterator[plan_report.AffectedWorkload]:
-    for job in workload_rows(side.view.dump, workloads, lambda name: leaving.get(name, "")):
+    for job in workload_rows(side.view, workloads, lambda name: leaving.get(name, "")):
         running = (job.cluster,) if job.cluster else ()
         for cluster in running or job.nominated:
             if cluster and job.state != "pending":

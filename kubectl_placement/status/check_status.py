@@ -178,7 +178,7 @@ class _CheckReader:
     @cached_property
     def jobs(self) -> tuple[WorkloadRow, ...]:
         ours = {check.meta.name for check in self.snapshot.checks.ours}
-        return workload_rows(self.view.dump, self.snapshot.workloads, self.cluster_of, ours)
+        return workload_rows(self.view, self.snapshot.workloads, self.cluster_of, ours)
 
     def _placement_says(self) -> str:
         if not self.check.placement:

@@ -56,6 +56,8 @@ class WorkloadRow:
     """Of one that does not run: the message of our entry, as `waits for cluster3: …`."""
     failure: str = ""
     """Why Kueue sends it again although it was placed, with the fix; "" if it does not."""
+    elsewhere: str = ""
+    """Where it runs other than on `cluster`, and the facts that show it; "": nothing shows that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Dump, Object, condition_of
+from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.kueue_failures import missing_kind_fix, sync_failure
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
+from kubectl_placement.status.taken_up import taken_up
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, NO_QUOTA_THERE, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, name_of, namespace_of
@@ -94,7 +96,7 @@ def inactive_reason(condition: Condition | None) -> str:
 
 
 def workload_rows(
-    dump: Dump,
+    view: HubView,
     workloads: Iterable[Workload],
     cluster_of: Callable[[str], str],
     ours: Collection[str] = (),
@@ -105,7 +107,7 @@ def workload_rows(
     """
 
     def row(workload: Workload) -> WorkloadRow:
-        raw = dump.by_key(WORKLOAD).get(workload.meta.id, {})
+        raw = view.dump.by_key(WORKLOAD).get(workload.meta.id, {})
         here = workload.cluster
         return WorkloadRow(
             *workload.meta.id,
@@ -118,6 +120,7 @@ def workload_rows(
             if here
             else next((state.message for state in workload.check_states if state.check in ours), ""),
             failure=sync_failure(raw, cluster_of),
+            elsewhere=taken.sentence if here and (taken := taken_up(view, raw)) else "",
         )
 
     return tuple(map(row, workloads))

@@ -24,6 +24,8 @@ from placement_ac.core.api.fields import get_str, key_of
 from placement_ac.core.api.text import did_you_mean
 
 KUEUE: Final = "Kueue"
+CHECK_INACTIVE: Final = "AdmissionCheckInactive"
+"""Kueue: the reason of a ClusterQueue that is not Active because of its checks alone."""
 
 
 class QueueOfJob(NamedTuple):
@@ -49,6 +51,10 @@ class HubJobs:
         if name not in self._clusters:
             self._clusters[name] = self.view.managed_cluster_of(name)
         return self._clusters[name]
+
+    def local_queue(self, namespace: str, name: str) -> Object | None:
+        """Return a LocalQueue; None: it does not exist, or was not read."""
+        return self.view.dump.find(LOCAL_QUEUE, name, namespace)
 
     def queue_of(self, namespace: str, name: str) -> QueueOfJob:
         """Return the ClusterQueue of a LocalQueue, and why it admits nothing."""
@@ -80,7 +86,7 @@ class HubJobs:
 
     def _queue_of(self, namespace: str, name: str) -> QueueOfJob:
         dump = self.view.dump
-        local = dump.find(LOCAL_QUEUE, name, namespace)
+        local = self.local_queue(namespace, name)
         if local is None:
             if not dump.knows(LOCAL_QUEUE):
                 return QueueOfJob("")
@@ -115,4 +121,7 @@ def _inactive(queue: Object, label: str) -> tuple[str, str]:
     active = condition_of(queue, "Active")
     if active.get("status") != "False":
         return "", ""
-    return f"{label}, which is not active: {active.get('message')}", f"ask an admin to correct {label}"
+    fix = f"ask an admin to correct {label}"
+    if active.get("reason") == CHECK_INACTIVE:
+        fix = "ask an admin to make the checks Active: `kubectl placement status` says why they are not"
+    return f"{label}, which is not active: {active.get('message')}", fix

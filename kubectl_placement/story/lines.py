@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.waiting_jobs import owner_of
+from kubectl_placement.status.taken_up import NOT_ASKED, Copies, taken_up
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobLine, JobState
 from kubectl_placement.story.waits import OneJob, wait_of
@@ -30,7 +31,7 @@ class Wanted:
     def includes(self, line: JobLine) -> bool:
         return (
             self.queue in ("", line.queue)
-            and self.cluster in ("", line.cluster, line.cluster_object)
+            and self.cluster in ("", line.cluster, line.cluster_object, *line.elsewhere)
             and (not self.states or bool({line.state, *_groups(line.state)}.intersection(self.states)))
         )
 
@@ -51,8 +52,9 @@ def job_lines(view: HubView, wanted: Wanted = ALL, namespace: str = "") -> tuple
     return tuple(sorted(lines, key=lambda line: (line.namespace, line.kind, line.name, line.workload)))
 
 
-def job_line(job: OneJob) -> JobLine:
-    """Return the line of one job."""
+def job_line(job: OneJob, copies: Copies = NOT_ASKED) -> JobLine:
+    """Return the line of one job; `copies`: those of the workers that were asked."""
+    taken = taken_up(job.hub.view, job.raw, copies)
     owner, (namespace, workload), wait = owner_of(job.raw), job.key, wait_of(job)
     return JobLine(
         namespace=namespace,
@@ -67,6 +69,8 @@ def job_line(job: OneJob) -> JobLine:
         since=_since(job),
         waits_for=wait.waits_for,
         fix=wait.fix,
+        elsewhere=taken.clusters if taken else (),
+        elsewhere_why=taken.sentence if taken else "",
     )
 
 

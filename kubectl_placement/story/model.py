@@ -60,6 +60,10 @@ class JobLine:
     waits_for: str
     fix: str
     """The thing that its owner can do, as a command or an imperative."""
+    elsewhere: tuple[str, ...] = ()
+    """The managed cluster where it runs other than on `cluster`; several: one of them."""
+    elsewhere_why: str = ""
+    """Where it runs, and the facts that show it, as `probably runs on …`."""
 
     @property
     def label(self) -> str:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import Final
 
 from kubectl_placement.hub.dump import Object
+from kubectl_placement.status.taken_up import placement_of_event
 from kubectl_placement.story.hub_jobs import KUEUE
 from kubectl_placement.story.lines import placed_at, stopped_by
 from kubectl_placement.story.model import JobState, StoryStep
 from kubectl_placement.story.waits import RESET, OneJob
-from placement_ac.core.api.constants import FIELD_MANAGER, READY, WORKLOAD
+from placement_ac.core.api.constants import FIELD_MANAGER, PENDING, READY, WAITS_FOR, WORKLOAD
 from placement_ac.core.api.decode import workload, workload_with_job
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_time, key_of
 from placement_ac.core.api.text import joined
@@ -43,7 +44,7 @@ _REPEATS: Final = {"Admitted": "Placed", "Finished": "Finished", "Stopped": "Evi
 
 def steps_of(job: OneJob, events: Iterable[Object]) -> tuple[StoryStep, ...]:
     """Return the steps, oldest first, with the seconds between them; `events`: any of its namespace."""
-    told = [*_told(job, events)]
+    told = [*_without_placements_again(job, _told(job, events))]
     dated = {step.what for step in told}
     known = [step for step in _recorded(job) if step.time or step.what not in dated]
     whole = [*known, *_without_repetitions(known, told)]
@@ -110,10 +111,12 @@ def _quota(job: OneJob) -> str:
 def _checks(job: OneJob) -> Iterator[StoryStep]:
     for entry in job.entries:
         check, state, message = (get_str(entry, field) for field in ("name", "state", "message"))
-        by = job.hub.controllers.get(check, "")
+        is_unanswered = state == PENDING and (not message or message.startswith(RESET))
+        by = KUEUE if is_unanswered else job.hub.controllers.get(check, "")
         if job.hub.is_multikueue(check) and (state == READY or not message):
             continue  # `Placed` or `Nominated` says so
-        detail = "" if message.startswith(RESET) else message
+        is_over = job.cluster_object and message.startswith(WAITS_FOR)
+        detail = "" if message.startswith(RESET) or is_over else message
         when = get_time(entry, "lastTransitionTime")
         yield StoryStep(when, f"Check {check}", by, ": ".join(filter(None, (state, detail))))
 
@@ -159,10 +162,30 @@ def _told(job: OneJob, events: Iterable[Object]) -> Iterator[StoryStep]:
     for event in events:
         about = get_dict(event, "involvedObject")
         if get_str(about, "namespace") == namespace and get_str(about, "uid") in uids:
-            yield _of_event(event)
+            yield _of_event(job, event)
 
 
-def _of_event(event: Object) -> StoryStep:
+def _without_placements_again(job: OneJob, told: Iterable[StoryStep]) -> Iterator[StoryStep]:
+    """Yield the events, of placements only those before the one that the Workload records, each once."""
+    evicted = get_time(job.condition("Evicted"), "lastTransitionTime")
+    before = ""
+    for event in sorted(told, key=_order):
+        if event.what != "Placed":
+            yield event
+            continue
+        is_recorded = event.detail == f"on {job.cluster}" and not (
+            event.time and evicted and event.time < evicted
+        )
+        if not is_recorded and event.detail != before:
+            yield event
+        before = event.detail
+
+
+def _of_event(job: OneJob, event: Object) -> StoryStep:
+    if placement := placement_of_event(event):
+        return StoryStep(
+            placement.time, "Placed", KUEUE, f"on {job.hub.cluster_of(placement.cluster_object)}"
+        )
     source = get_str(event, "reportingComponent") or get_str(event, "source", "component")
     by = KUEUE if source.startswith("kueue") or source.endswith("-kueue-controller") else source
     count = get_int(event, "series", "count") or get_int(event, "count") or 1

@@ -5,17 +5,19 @@ Ordered rules of one Workload: the first that has an answer wins. Kueue gives qu
 answered, then a worker admits the job.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from kubectl_placement.hub.dump import Object, condition_of
+from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
-from placement_ac.core.api.constants import NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
+from placement_ac.core.api.constants import FIELD_MANAGER, NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
 from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
-from placement_ac.core.api.text import enumeration
+from placement_ac.core.api.text import enumeration, joined
 
 RESET: Final = "Reset to Pending"
 """Kueue: the beginning of an entry's message after an eviction; it says nothing new."""
@@ -27,6 +29,18 @@ FAILURES: Final = ("OutOfSync", "OwnerNotFound", "AdmissionChecksRejected")
 """Kueue: reasons of the condition Finished of a job that has not succeeded, beside those with `Fail`."""
 REPLACED: Final = "WorkloadSliceReplaced"
 """Kueue: the reason of the condition Finished of a slice of an elastic job that goes on in another one."""
+ROUND_ENDS: Final = "wait: Kueue's dispatcher Incremental sends it when its round of 5 minutes ends"
+_NO_FIT_FIXES: Final = (
+    (re.compile(r"had no (LocalQueue [^\s,]+)"), r"ask an admin to create \1 on those clusters"),
+    (re.compile(r"had no (ClusterQueue \S+) for "), r"ask an admin to create \1 on those clusters"),
+    (re.compile(r"had too little quota"), "ask for less, or ask an admin for more quota on the clusters"),
+    (re.compile(r"had no integration|served no"), "ask an admin to enable its kind on the clusters"),
+    (re.compile(r"had another (\S+ \S+): rename"), r"rename or delete one of the two: \1"),
+    (re.compile(r"maintenance"), "wait until the maintenance has ended"),
+    (re.compile(r"is quarantined"), "wait: its quarantine ends by itself"),
+    (re.compile(r"didn't match|had no node|had the taint|had a Workload"), "change what the job asks for"),
+)
+"""The reason of a filter (placement_ac.core.dispatch.filters) → what to do about it."""
 NOTHING_TO_WAIT_FOR: Final = Wait()
 
 
@@ -87,13 +101,20 @@ class OneJob:
         """Whether it is a slice of an elastic job in whose place another Workload runs now."""
         return get_str(self.condition("Finished"), "reason") == REPLACED
 
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether it was evicted from its cluster, and MultiKueue has not placed it again yet."""
+        checks = [get_str(entry, "name") for entry in self.entries]
+        sent = any(self.hub.is_multikueue(check) or check not in self.hub.controllers for check in checks)
+        return sent and self.has("Evicted") and not self.cluster_object
+
     @cached_property
     def state(self) -> JobState:
         if self.has("Finished"):
             return _end(self.condition("Finished"))
         if get_value(self.raw, "spec", "active") is False:
             return JobState.STOPPED
-        if self.cluster_object or self.has("Admitted"):
+        if self.cluster_object or (self.has("Admitted") and not self.is_nowhere):
             return JobState.RUNNING
         return JobState.WAITING
 
@@ -109,6 +130,16 @@ def _end(finished: Obj) -> JobState:
 
 def has_finished(job: OneJob) -> Wait | None:
     return NOTHING_TO_WAIT_FOR if job.state in FINISHED else None
+
+
+def never_runs(job: OneJob) -> Wait | None:
+    """MultiKueue has rejected it for good: it can only be created again."""
+    never = never_starts(job.raw, job.hub.local_queue(job.key[0], job.queue))
+    return (
+        Wait(f"somebody to create it again, as Kueue never starts it: {never.why}", never.fix)
+        if never
+        else None
+    )
 
 
 def is_stopped(job: OneJob) -> Wait | None:
@@ -135,6 +166,9 @@ def leaves(job: OneJob) -> Wait | None:
     """It is evicted, or a check says Retry: Kueue keeps its quota and its cluster until that has ended."""
     if not (job.has("QuotaReserved") or job.cluster_object):
         return None
+    if job.is_nowhere and not job.nominated:
+        round_ends = "" if job.hub.view.settings.dispatcher else ROUND_ENDS
+        return Wait(f"a cluster to be sent to again: no cluster has it. {job.message('Evicted')}", round_ends)
     if job.has("Evicted"):
         return Wait(f"Kueue to end its eviction: {job.message('Evicted')}")
     if rejection := _rejection(job):
@@ -204,8 +238,9 @@ def a_check_is_not_ready(job: OneJob) -> Wait | None:
 def _waits_for_check(job: OneJob, check: str, message: str) -> Wait:
     by = _answered_by(job, check)
     if message.startswith(NO_CLUSTER_FITS):
-        fix = "change what the job asks for: `kubectl placement job` shows the reason of each cluster"
-        return Wait(f"a cluster that fits it: {message.removeprefix(NO_CLUSTER_FITS).lstrip(': ')}", fix)
+        why = message.removeprefix(NO_CLUSTER_FITS).lstrip(": ")
+        when = _written_at(job)
+        return Wait(f"a cluster that fits it: {why}{when and f' (as of {when})'}", _fix_of_no_fit(why))
     if not message:
         fix = (
             "ask an admin whether the controller runs (`kubectl placement status`)"
@@ -214,6 +249,18 @@ def _waits_for_check(job: OneJob, check: str, message: str) -> Wait:
         )
         return Wait(f"check {check}{by}", fix)
     return Wait(f"check {check}{by}: {message}")
+
+
+def _fix_of_no_fit(why: str) -> str:
+    """Return what to do about each of the reasons for which clusters were refused."""
+    fixes = [match.expand(fix) for reason, fix in _NO_FIT_FIXES for match in reason.finditer(why)]
+    return joined(dict.fromkeys(fixes), "; or ") or "change what the job asks for"
+
+
+def _written_at(job: OneJob) -> str:
+    """Return when our controller wrote its answer last, by managedFields; "": unknown."""
+    ours = (e for e in get_list(job.raw, "metadata", "managedFields") if e.get("manager") == FIELD_MANAGER)
+    return max((get_str(entry, "time") for entry in ours), default="")
 
 
 def _answered_by(job: OneJob, check: str) -> str:
@@ -249,6 +296,7 @@ def is_not_nominated(job: OneJob) -> Wait | None:
 # Order matters: a rule may assume that those above it had no answer.
 RULES: Final[tuple[Callable[[OneJob], Wait | None], ...]] = (
     has_finished,
+    never_runs,
     is_stopped,
     leaves,
     runs,

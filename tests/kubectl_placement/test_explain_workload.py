@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -177,6 +178,40 @@ def test_without_our_dispatcher_kueues_decides() -> None:
     assert f"{says}{', '.join(NAMES)}" in drawn(job, view_of(job, dispatcher=False))
     [choice] = new_job(view_of(dispatcher=False), a_manifest("Job")).placements
     assert placed_text(choice) == f"{says}{', '.join(NAMES)}"
+
+
+def test_without_a_controller_nobody_claims_to_know_its_settings() -> None:
+    job = a_job()
+    shown = drawn(job, replace(view_of(job, dispatcher=False), settings_known=False))
+    assert "--dispatcher" not in shown
+    listed = "as no controller has published its settings; on the list: cluster1, cluster2, cluster3"
+    assert f"who decides is unknown, {listed}" in shown
+
+
+def refused_for_quota() -> Raw:
+    """One of 24 GPUs that no cluster fits, by the controller, which has asked the workers."""
+    job = a_job(pods=gpu_pods(24), **{P: "Pending"})
+    [ours] = [entry for entry in job["status"]["admissionChecks"] if entry["name"] == P]
+    ours["message"] = (
+        f"NoClusterFits: 0/3 clusters fit: 3 had too little quota: 24 {GPU} asked, 8 at most (Capacity)"
+    )
+    return job
+
+
+def test_quota_that_was_not_read_does_not_contradict_the_controller() -> None:
+    """It has refused all: then no cluster is shown with points, as if it fitted."""
+    job = refused_for_quota()
+    view = view_of(job)
+    shown = drawn(job, view)
+    assert (
+        "The controller has compared the workers' quota, which was not read here: --workers reads it" in shown
+    )
+    rows = [line.split()[1:5] for line in shown.splitlines() if line.startswith(NAMES)]
+    assert rows == [["quota", "not", "read", "-"]] * 3
+    here = queues((GPU, "all", 8), queue=("default", "user-queue-demo2"))
+    read = drawn(job, view.with_queue_facts({f"{P}-{name}": WorkerFacts(here) for name in NAMES}))
+    assert "not read" not in read
+    assert read.count(f"had too little quota: 24 {GPU} asked, 8 at most (Capacity)") == 5
 
 
 def a_manifest(kind: str, queue: str = "user-queue-demo2", **asks: str) -> Raw:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.story.lines import Wanted, job_lines
 from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
@@ -44,6 +46,8 @@ def entry(name: str, state: str, message: str = "", when: str = LATER) -> Raw:
 
 QUOTA = condition("QuotaReserved")
 READY, PENDING = entry("check", "Ready"), entry("mk", "Pending")
+OTHER = "Workload namespace doesn't match ClusterQueue selector"
+BY_HAND = (*CHECKS, multikueue_check("by-hand", "by-hand"))
 
 
 def job(
@@ -66,70 +70,233 @@ def job(
     )
 
 
-def view_of(*objects: Raw, queues: tuple[Raw, ...] = QUEUES, checks: tuple[Raw, ...] = CHECKS) -> HubView:
-    return HubView(dump_of([*objects, *queues, *checks, CLUSTER]), Settings(), NOW)
+def inactive(reason: str, message: str) -> Raw:
+    """The ClusterQueue, which is not active."""
+    return QUEUES[1] | {"status": {"conditions": [condition("Active", "False", reason, message)]}}
+
+
+def view_of(
+    *objects: Raw,
+    queues: tuple[Raw, ...] = QUEUES,
+    checks: tuple[Raw, ...] = CHECKS,
+    settings: Settings | None = None,
+) -> HubView:
+    return HubView(dump_of([*objects, *queues, *checks, CLUSTER]), settings or Settings(), NOW)
 
 
 def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
     return tell_story(view_of(raw, *others, **hub), raw)
 
 
+def row(situation: str, raw: Raw, sentence: str, fix: str = "", **hub: Any) -> Any:
+    """A row of the table: `hub` is what differs on it."""
+    return pytest.param(raw, hub, sentence, fix, id=situation)
+
+
+def placed(*conditions: Raw, ours: Raw = READY, theirs: str = "Ready", **rest: Any) -> Raw:
+    return job(
+        "train", QUOTA, *conditions, checks=(ours, entry("mk", theirs)), clusterName="p-cluster1", **rest
+    )
+
+
+def unquoted(reason: str, message: str = "", **rest: Any) -> Raw:
+    return job("train", condition("QuotaReserved", "False", reason, message), **rest)
+
+
+def refused(why: str, written: str = "") -> Raw:
+    """A job that no cluster fits, by the controller's answer."""
+    raw = job("train", QUOTA, checks=(entry("check", "Pending", f"NoClusterFits: {why}"), PENDING))
+    if written:
+        raw["metadata"]["managedFields"] = [
+            {"manager": "placement-ac", "time": written},
+            {"manager": "kueue"},
+        ]
+    return raw
+
+
+def deactivated(why: str) -> Raw:
+    """One that Kueue has deactivated, as its check was Rejected: the entries are Pending again then."""
+    message = f'The workload is deactivated due to AdmissionCheck in Rejected state: "mk" ({why})'
+    return job(
+        "train",
+        condition("QuotaReserved", "False", "Deactivated", "The workload is deactivated"),
+        condition("Evicted", "True", "DeactivatedDueToAdmissionCheck", message),
+        checks=(READY, entry("mk", "Pending", "Reset to Pending after eviction. Previously: Rejected")),
+        spec={"active": False},
+    )
+
+
+def tried_again(raw: Raw) -> Raw:
+    """The same after somebody has run the command to start it again."""
+    return raw | {"spec": raw["spec"] | {"active": True}}
+
+
+UNSET, FOREIGN = (
+    "The owner is not managed by Kueue: "
+    f'Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue" not "{manager}"'
+    for manager in ("", "example.com/other")
+)
+NO_KIND = 'No multikueue adapter found for owner kind "example.com/v1, Kind=Odd"'
+NO_MANAGER = "Kueue did not set spec.managedBy, and nobody can set it later"
+CREATE = "kubectl delete job.batch train -n team, then create it again from its manifest"
+LATE_QUEUE = {**QUEUES[0], "metadata": QUEUES[0]["metadata"] | {"creationTimestamp": LATER}}
+START = (
+    "to start it again: kubectl patch workloads.kueue.x-k8s.io job-train -n team --type merge"
+    """ -p '{"spec":{"active":true}}'"""
+)
+NO_CONTROLLER = "ask an admin whether the controller runs (`kubectl placement status`)"
+ROUND = "wait: Kueue's dispatcher Incremental sends it when its round of 5 minutes ends"
+LOST = 'Evicted due to AdmissionCheck in Retry state: "mk" (Admitting remote no longer exists)'
+OURS = Settings(dispatcher=True)
+EVICTED = QUOTA, condition("Admitted"), condition("Evicted", "True", "AdmissionCheck", LOST)
+
+
 @pytest.mark.parametrize(
-    ("raw", "expected"),
+    ("raw", "hub", "sentence", "fix"),
     [
-        pytest.param(job(), "waiting: its turn in ClusterQueue all", id="one that Kueue has not considered"),
-        pytest.param(
-            job("train", condition("QuotaReserved", "False", "Pending", FULL)),
-            f"waiting: quota in ClusterQueue all: {FULL}",
-            id="one without quota",
+        row("Kueue has not considered it", job(), "waiting: its turn in ClusterQueue all"),
+        row("it has no quota", unquoted("Pending", FULL), f"waiting: quota in ClusterQueue all: {FULL}"),
+        row(
+            "its queue does not select the namespace",
+            unquoted("Pending", OTHER),
+            f"waiting: quota in ClusterQueue all: {OTHER}",
+            "ask an admin to select namespace team in spec.namespaceSelector of ClusterQueue all",
         ),
-        pytest.param(
-            job("train", condition("QuotaReserved", "False"), requeueState={"count": 2, "requeueAt": LATER}),
+        row(
+            "it backs off",
+            unquoted("x", requeueState={"count": 2, "requeueAt": LATER}),
             f"waiting: the end of its backoff at {LATER}, after 2 evictions",
-            id="one that backs off",
         ),
-        pytest.param(
-            job(spec={"queueName": ""}), "waiting: a queue: it names none", id="one without a queue"
+        # -- queues
+        row(
+            "it names no queue",
+            job(spec={"queueName": ""}),
+            "waiting: a queue: it names none",
+            "set the label kueue.x-k8s.io/queue-name of the job",
         ),
-        pytest.param(
-            job(spec={"queueName": "gpu"}),
+        row(
+            "its LocalQueue does not exist",
+            unquoted("Suspended", "ClusterQueue gpu is inactive", spec={"queueName": "gpu"}),
             "waiting: LocalQueue team/gpu, which does not exist",
-            id="one whose queue does not exist",
+            "create LocalQueue team/gpu, or name another one in the job; did you mean gpus?",
         ),
-        pytest.param(job("train", QUOTA), "waiting: Kueue to set its checks", id="one with quota alone"),
-        pytest.param(
+        row(
+            "its ClusterQueue does not exist, which Kueue calls inactive",
+            unquoted("Suspended", "ClusterQueue all is inactive"),
+            "waiting: ClusterQueue all, which does not exist",
+            "ask an admin to create ClusterQueue all",
+            queues=(QUEUES[0], queue("ClusterQueue", "other")),
+        ),
+        row(
+            "its LocalQueue is stopped",
+            job(),
+            "waiting: LocalQueue team/gpus, which is stopped (stopPolicy Hold)",
+            "ask an admin to set stopPolicy None in LocalQueue team/gpus",
+            queues=(queue("LocalQueue", "gpus", clusterQueue="all", stopPolicy="Hold"), QUEUES[1]),
+        ),
+        row(
+            "its ClusterQueue is stopped",
+            job(),
+            "waiting: ClusterQueue all, which is stopped (stopPolicy HoldAndDrain)",
+            "ask an admin to set stopPolicy None in ClusterQueue all",
+            queues=(QUEUES[0], queue("ClusterQueue", "all", stopPolicy="HoldAndDrain")),
+        ),
+        row(
+            "its ClusterQueue is not active",
+            job(),
+            "waiting: ClusterQueue all, which is not active: no flavor",
+            "ask an admin to correct ClusterQueue all",
+            queues=(QUEUES[0], inactive("x", "no flavor")),
+        ),
+        row(
+            "a check of its ClusterQueue is not active",
+            job(),
+            "waiting: ClusterQueue all, which is not active: inactive AdmissionCheck(s): check",
+            "ask an admin to make the checks Active: `kubectl placement status` says why they are not",
+            queues=(QUEUES[0], inactive("AdmissionCheckInactive", "inactive AdmissionCheck(s): check")),
+        ),
+        row("LocalQueues cannot be read", job(), "waiting: its turn in LocalQueue gpus", queues=(QUEUES[1],)),
+        row(
+            "ClusterQueues cannot be read",
+            unquoted("Suspended", "ClusterQueue all is inactive"),
+            "waiting: quota in ClusterQueue all: ClusterQueue all is inactive",
+            queues=(QUEUES[0],),
+        ),
+        # -- checks
+        row("it has quota alone", job("train", QUOTA), "waiting: Kueue to set its checks"),
+        row(
+            "its check is not answered",
             job("train", QUOTA, checks=(entry("check", "Pending"), PENDING)),
             "waiting: check check (placement-ac)",
-            id="one whose check is not answered",
+            NO_CONTROLLER,
         ),
-        pytest.param(
+        row(
+            "the gate holds it",
             job("train", QUOTA, checks=(entry("check", "Pending", "waits: cluster2 leaves"), PENDING)),
             "waiting: check check (placement-ac): waits: cluster2 leaves",
-            id="one that the gate holds",
         ),
-        pytest.param(
-            job(
-                "train", QUOTA, checks=(entry("check", "Pending", "NoClusterFits: 0/3 clusters fit"), PENDING)
+        row(
+            "it fits nowhere",
+            refused("0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)", LATER),
+            "waiting: a cluster that fits it: 0/3 clusters fit: 3 didn't match gpu=b200 (ClusterAffinity)"
+            f" (as of {LATER})",
+            "change what the job asks for",
+        ),
+        row(
+            "no cluster has its queue",
+            refused("0/2 clusters fit: 2 had no LocalQueue team/gpus (Capacity)"),
+            "waiting: a cluster that fits it: 0/2 clusters fit: 2 had no LocalQueue team/gpus (Capacity)",
+            "ask an admin to create LocalQueue team/gpus on those clusters",
+        ),
+        row(
+            "one has no queue, the others too little quota",
+            refused(
+                "0/3 clusters fit: 2 had too little quota: 8 cpu asked, 4 at most (Capacity),"
+                " 1 had no ClusterQueue all for LocalQueue team/gpus (Capacity)"
             ),
-            "waiting: a cluster that fits it: 0/3 clusters fit",
-            id="one that fits nowhere",
+            "waiting: a cluster that fits it: 0/3 clusters fit: 2 had too little quota: 8 cpu asked, 4"
+            " at most (Capacity), 1 had no ClusterQueue all for LocalQueue team/gpus (Capacity)",
+            "ask an admin to create ClusterQueue all on those clusters; "
+            "or ask for less, or ask an admin for more quota on the clusters",
         ),
-        pytest.param(
+        row(
+            "it is sent back",
             job("train", QUOTA, checks=(entry("check", "Retry", "cluster a is leaving"), PENDING)),
             "waiting: Kueue to evict it and try again: cluster a is leaving",
-            id="one that is sent back",
         ),
-        pytest.param(
+        row(
+            "it is ready and nominated nowhere",
             job("train", QUOTA, checks=(READY, PENDING)),
             "waiting: a cluster: it is nominated to none yet",
-            id="one that is ready and nominated nowhere",
         ),
-        pytest.param(
+        row(
+            "Kueue nominates for a list by hand",
+            job("train", QUOTA, checks=(entry("by-hand", "Pending"),)),
+            "waiting: a cluster: it is nominated to none yet",
+            checks=BY_HAND,
+        ),
+        row(
+            "nobody nominates for a list by hand",
+            job("train", QUOTA, checks=(entry("by-hand", "Pending"),)),
+            f"waiting: a cluster: {NOBODY}",
+            "ask an admin to create a Placement and an AdmissionCheck for it",
+            checks=BY_HAND,
+            settings=OURS,
+        ),
+        # -- clusters
+        row(
+            "it waits on a cluster",
             job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"]),
             "waiting: quota on cluster1",
-            id="one that waits on a cluster",
         ),
-        pytest.param(
+        row(
+            "it waits on a cluster, and checks cannot be read",
+            job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"]),
+            "waiting: quota on cluster1",
+            checks=(),
+        ),
+        row(
+            "its cluster is full",
             job(
                 "train",
                 QUOTA,
@@ -137,56 +304,59 @@ def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
                 nominatedClusterNames=["p-cluster1"],
             ),
             "waiting: quota on cluster1: 8 nvidia.com/gpu are used",
-            id="one on a cluster that is full",
         ),
-        pytest.param(
-            job(
-                "train",
-                QUOTA,
-                condition("Evicted", "True", "AdmissionCheck", "lost"),
-                checks=(READY, entry("mk", "Ready")),
-                clusterName="p-cluster1",
-            ),
-            "running on cluster1: Kueue to end its eviction: lost",
-            id="one that is being evicted from its cluster",
-        ),
-        pytest.param(
-            job(
-                "train",
-                QUOTA,
-                checks=(entry("check", "Retry", "cluster1 is leaving"), entry("mk", "Ready")),
-                clusterName="p-cluster1",
-            ),
-            "running on cluster1: Kueue to evict it and try again: cluster1 is leaving",
-            id="one that is sent back from its cluster",
-        ),
-        pytest.param(
-            job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1"),
+        row("it runs", placed(), "running on cluster1: "),
+        row(
+            "it runs, and our check still says where it has waited",
+            placed(ours=entry("check", "Ready", "waits for cluster1: 8 nvidia.com/gpu are used")),
             "running on cluster1: ",
-            id="one that runs",
         ),
-        pytest.param(
-            job(
-                "train",
-                QUOTA,
-                condition("PodsReady", "False", "WaitForStart", "Not all pods are ready or succeeded"),
-                checks=(READY, entry("mk", "Ready")),
-                clusterName="p-cluster1",
-            ),
+        row(
+            "its Pods start",
+            placed(condition("PodsReady", "False", "WaitForStart", "Not all pods are ready or succeeded")),
             "running on cluster1: its Pods on cluster1: Not all pods are ready or succeeded",
-            id="one whose Pods start",
         ),
-        pytest.param(
+        row(
+            "it is being evicted from its cluster",
+            placed(condition("Evicted", "True", "AdmissionCheck", "lost")),
+            "running on cluster1: Kueue to end its eviction: lost",
+        ),
+        row(
+            "it is sent back from its cluster",
+            placed(ours=entry("check", "Retry", "cluster1 is leaving")),
+            "running on cluster1: Kueue to evict it and try again: cluster1 is leaving",
+        ),
+        row(
+            "it was evicted, and Incremental has a round to end",
+            job("train", *EVICTED, checks=(READY, entry("mk", "Pending"))),
+            f"waiting: a cluster to be sent to again: no cluster has it. {LOST}",
+            ROUND,
+        ),
+        row(
+            "it was evicted, and our dispatcher sends it",
+            job("train", *EVICTED, checks=(READY, entry("mk", "Pending"))),
+            f"waiting: a cluster to be sent to again: no cluster has it. {LOST}",
+            settings=OURS,
+        ),
+        row(
+            "it runs on the hub, and is evicted there",
+            job("train", *EVICTED, checks=(entry("check", "Pending"),)),
+            f"running: Kueue to end its eviction: {LOST}",
+        ),
+        # -- jobs that nobody starts
+        row(
+            "somebody has stopped it",
             job("train", spec={"active": False}),
             "stopped: somebody to start it again",
-            id="one that somebody has stopped",
+            START,
         ),
-        pytest.param(
-            job("train", QUOTA, checks=(READY, entry("mk", "Rejected", "not managed by Kueue"))),
-            "waiting: Kueue to stop it: check mk (Kueue (MultiKueue)) has rejected it: not managed by Kueue",
-            id="one that a check rejects",
+        row(
+            "a check rejects it",
+            job("train", QUOTA, checks=(entry("check", "Rejected", "no licence"), PENDING)),
+            "waiting: Kueue to stop it: check check (placement-ac) has rejected it: no licence",
         ),
-        pytest.param(
+        row(
+            "a check has rejected it",
             job(
                 "train",
                 condition("Evicted", "True", "DeactivatedDueToAdmissionCheck", "a check is false"),
@@ -194,58 +364,128 @@ def story_of(raw: Raw, *others: Raw, **hub: Any) -> JobStory:
                 spec={"active": False},
             ),
             "stopped: somebody to start it again: check mk (Kueue (MultiKueue)) has rejected it",
-            id="one that a check has rejected",
+            START,
         ),
-        pytest.param(
+        row(
+            "Kueue has stopped it",
             job(
                 "train",
                 condition("Evicted", "True", "DeactivatedDueToRequeuingLimitExceeded", "too many tries"),
                 spec={"active": False},
             ),
             "stopped: somebody to start it again: too many tries",
-            id="one that Kueue has stopped",
+            START,
         ),
-        pytest.param(
+        row(
+            "it was made before its LocalQueue",
+            deactivated(UNSET),
+            f"stopped: somebody to create it again, as Kueue never starts it: {UNSET}",
+            f"{CREATE}: it is older than LocalQueue team/gpus, so {NO_MANAGER}",
+            queues=(LATE_QUEUE, QUEUES[1]),
+        ),
+        row(
+            "it has no managedBy, and its queue is old or unknown",
+            deactivated(UNSET),
+            f"stopped: somebody to create it again, as Kueue never starts it: {UNSET}",
+            f"{CREATE}: as of a job that is older than its LocalQueue, {NO_MANAGER}",
+        ),
+        row(
+            "the same, and somebody has set active: true",
+            tried_again(deactivated(UNSET)),
+            f"waiting: somebody to create it again, as Kueue never starts it: {UNSET}",
+            f"{CREATE}: as of a job that is older than its LocalQueue, {NO_MANAGER}",
+        ),
+        row(
+            "another controller manages it",
+            job("train", QUOTA, checks=(READY, entry("mk", "Rejected", FOREIGN))),
+            f"waiting: somebody to create it again, as Kueue never starts it: {FOREIGN}",
+            f"{CREATE} without spec.managedBy: Kueue sets it",
+        ),
+        row(
+            "MultiKueue does not send its kind",
+            deactivated(NO_KIND),
+            f"stopped: somebody to create it again, as Kueue never starts it: {NO_KIND}",
+            f"{CREATE} in a queue that sends no jobs to other clusters",
+        ),
+        row(
+            "it has succeeded",
             job("train", QUOTA, condition("Finished", "True", "Succeeded"), clusterName="p-cluster1"),
             "succeeded on cluster1: ",
-            id="one that has succeeded",
         ),
-        pytest.param(
-            job("train", condition("QuotaReserved", "False"), status_is="odd", nominatedClusterNames="all"),
+        row(
+            "its status is malformed",
+            unquoted("x", status_is="odd", nominatedClusterNames="all"),
             "waiting: its turn in ClusterQueue all",
-            id="one with a malformed status",
         ),
     ],
 )
-def test_the_state_of_a_job_and_what_it_waits_for(raw: Raw, expected: str) -> None:
-    line = story_of(raw).job
+def test_each_situation_has_its_sentence_and_its_next_step(
+    raw: Raw, hub: dict[str, Any], sentence: str, fix: str
+) -> None:
+    line = story_of(raw, **hub).job
     where = f" on {line.cluster}" if line.cluster else ""
-    assert f"{line.state}{where}: {line.waits_for}" == expected
+    assert (f"{line.state}{where}: {line.waits_for}", line.fix) == (sentence, fix)
 
 
 @pytest.mark.parametrize(
-    ("dispatcher", "waits_for"),
+    "raw", [deactivated(UNSET), tried_again(deactivated(UNSET))], ids=["stopped", "tried again"]
+)
+def test_a_job_that_never_starts_has_no_position_in_its_queue(raw: Raw) -> None:
+    assert story_of(raw).position is None
+    told = explain_workload(view_of(raw), raw)
+    assert told.position is None
+    assert f"Kueue never starts it: {UNSET}; {CREATE}" in told.notes[0]
+
+
+def test_a_queue_that_does_not_exist_is_not_called_inactive() -> None:
+    raw = unquoted("Suspended", "ClusterQueue all is inactive")
+    missing = explain_workload(view_of(raw, queues=(QUEUES[0], queue("ClusterQueue", "other"))), raw)
+    assert missing.notes == ("create ClusterQueue all: it does not exist",)
+    unread = explain_workload(view_of(raw, queues=(QUEUES[0],)), raw)
+    assert unread.notes[0] == "Kueue gives it no quota on the hub: ClusterQueue all is inactive"
+
+
+def test_the_steps_of_a_job_that_runs_do_not_say_where_it_waits() -> None:
+    raw = placed(ours=entry("check", "Ready", "waits for cluster1: 8 nvidia.com/gpu are used"))
+    assert "waits for" not in str(story_of(raw).steps)
+
+
+def sent(count: int = 2, **status: Any) -> Raw:
+    return job("train", QUOTA, spec={"podSets": [{"name": "main", "count": count}]}, **status)
+
+
+def spec_of(annotations: dict[str, str] | None = None, **spec: int) -> Raw:
+    metadata = {"name": "train", "namespace": "team", "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": spec}
+
+
+THERE = {"clusterName": "p-cluster1"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "owner", "pods"),
     [
-        (False, "a cluster: it is nominated to none yet"),
-        (
-            True,
-            f"a cluster: {NOBODY}",
+        pytest.param(sent(**THERE), spec_of(parallelism=4), 4, id="more after it was placed"),
+        pytest.param(
+            sent(nominatedClusterNames=["p-cluster1"]), spec_of(parallelism=1), 1, id="while it waits"
+        ),
+        pytest.param(sent(**THERE), spec_of(parallelism=2), 0, id="as it was sent"),
+        pytest.param(sent(**THERE), spec_of(parallelism=8, completions=2), 0, id="no more than completions"),
+        pytest.param(sent(), spec_of(parallelism=4), 0, id="not sent yet"),
+        pytest.param(sent(**THERE), None, 0, id="the Job cannot be read"),
+        pytest.param(
+            sent(**THERE), spec_of({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=4), 0, id="elastic"
         ),
     ],
-    ids=["Kueue nominates", "placement-ac nominates"],
 )
-def test_a_job_of_a_list_by_hand(dispatcher: bool, waits_for: str) -> None:
-    raw = job("train", QUOTA, checks=(entry("by-hand", "Pending"),))
-    objects = [raw, *QUEUES, *CHECKS, multikueue_check("by-hand", "by-hand")]
-    view = HubView(dump_of(objects), Settings(dispatcher=dispatcher), NOW)
-    assert tell_story(view, raw).job.waits_for == waits_for
-
-
-def test_a_queue_that_does_not_select_the_namespace_has_its_fix() -> None:
-    why = "Workload namespace doesn't match ClusterQueue selector"
-    line = story_of(job("train", condition("QuotaReserved", "False", "Pending", why))).job
-    assert line.waits_for == f"quota in ClusterQueue all: {why}"
-    assert line.fix == "ask an admin to select namespace team in spec.namespaceSelector of ClusterQueue all"
+def test_a_change_of_parallelism_that_kueue_ignores(workload: Raw, owner: Raw | None, pods: int) -> None:
+    said = ignored_parallelism(workload, owner)
+    assert said == (
+        f"Kueue ignores that Job team/train asks for {pods} Pods at a time now: it was sent with 2. For"
+        " another number, delete it and create it again"
+        if pods
+        else ""
+    )
 
 
 def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeeded() -> None:
@@ -254,45 +494,6 @@ def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeede
     new["metadata"]["name"] = "job-train-2"
     lines = job_lines(view_of(old, new))
     assert [(line.workload, line.state) for line in lines] == [("job-train-2", "running")]
-
-
-@pytest.mark.parametrize(
-    ("queues", "expected"),
-    [
-        pytest.param(
-            (queue("LocalQueue", "gpus", clusterQueue="all", stopPolicy="Hold"), QUEUES[1]),
-            "LocalQueue team/gpus, which is stopped (stopPolicy Hold)",
-            id="a LocalQueue that is stopped",
-        ),
-        pytest.param(
-            (QUEUES[0], queue("ClusterQueue", "all", stopPolicy="HoldAndDrain")),
-            "ClusterQueue all, which is stopped (stopPolicy HoldAndDrain)",
-            id="a ClusterQueue that is stopped",
-        ),
-        pytest.param(
-            (QUEUES[0], queue("ClusterQueue", "other")),
-            "ClusterQueue all, which does not exist",
-            id="a ClusterQueue that does not exist",
-        ),
-        pytest.param(
-            (
-                QUEUES[0],
-                QUEUES[1] | {"status": {"conditions": [condition("Active", "False", "x", "no flavor")]}},
-            ),
-            "ClusterQueue all, which is not active: no flavor",
-            id="a ClusterQueue that is not active",
-        ),
-        pytest.param((QUEUES[1],), "its turn in LocalQueue gpus", id="LocalQueues that cannot be read"),
-        pytest.param((QUEUES[0],), "its turn in ClusterQueue all", id="ClusterQueues that cannot be read"),
-    ],
-)
-def test_a_queue_that_admits_nothing(queues: tuple[Raw, ...], expected: str) -> None:
-    assert story_of(job(), queues=queues).job.waits_for == expected
-
-
-def test_without_the_right_to_the_checks_a_nominated_job_still_waits_for_its_cluster() -> None:
-    raw = job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"])
-    assert story_of(raw, checks=()).job.waits_for == "quota on cluster1"
 
 
 def test_the_lists_of_jobs() -> None:

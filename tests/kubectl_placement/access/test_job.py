@@ -21,7 +21,7 @@ def test_the_pods_of_a_job_are_those_on_its_cluster(stage: JobStage) -> None:
     assert rows == [(names[0], "Running", "1/1", 0, "node-1"), (names[1], "Running", "1/1", 0, "node-2")]
     assert pods["pods"][0]["event"].startswith("Started: ")
     text = stage.run("job", "train").stdout
-    assert text.startswith("Job default/train: running on b")
+    assert text.splitlines()[1].startswith("Job default/train: running on b")
     assert "\nPods on b\nNAME" in text
     assert stage.run("jobs").exit_code == 0
     asked = [one.path for one in list(stage.hub.journal)[begin:]]

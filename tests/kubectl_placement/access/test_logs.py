@@ -12,7 +12,7 @@ import pytest
 from kubectl_placement.access.log_follower import LAST_LINES_SECONDS
 from placement_lab.hub import Hub
 from tests.kubectl_placement.access.following import followed
-from tests.kubectl_placement.access.stage import JobStage
+from tests.kubectl_placement.access.stage import WORKLOADS, JobStage
 from tests.support.admin import Admin
 from tests.support.driver import eventually
 from tests.support.hub_client import Client
@@ -169,6 +169,42 @@ sys.exit(" ".join({unneeded} & {{*sys.modules}}))
     assert (run.stdout, run.stderr.strip()) == (f"{pod} has started on node-1\n", "")
 
 
+def condition(kind: str, status: str, when: str, message: str = "") -> dict[str, str]:
+    time = {"lastTransitionTime": f"2026-08-01T{when}:00Z"}
+    return {"type": kind, "status": status, "reason": "x", "message": message} | time
+
+
+def moved_back(stage: JobStage) -> str:
+    """Put a job on b, whose record names a: Kueue sent it there when b was lost. Return its Pod."""
+    [pod] = stage.job("train", "b")
+    stage.place("train", None)
+    stage.place("train", "p-a")
+    lost = condition("Evicted", "False", "11:41", 'Previously: Evicted due to "mk" (Admitting remote lost)')
+    clusters = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+    for path, conditions in {
+        f"{WORKLOADS.format('default')}/job-train": [condition("Admitted", "True", "11:41"), lost],
+        f"{clusters}/p-a": [condition("Active", "True", "11:30")],
+        f"{clusters}/p-b": [condition("Active", "True", "11:50")],
+    }.items():
+        found = stage.admin.request("GET", path, None)
+        body = found | {"status": (found.get("status") or {}) | {"conditions": conditions}}
+        stage.admin.request("PUT", f"{path}/status", body)
+    return pod
+
+
+THERE = "job.batch/train probably runs on b, not on a as Kueue's record says: "
+
+
+def test_a_job_that_was_lost_and_is_back_is_read_where_it_runs(stage: JobStage) -> None:
+    pod = moved_back(stage)
+    done = stage.run("logs", "train")
+    assert (done.exit_code, done.stdout) == (0, f"{pod} has started on node-1\n"), done.output
+    assert done.stderr.startswith(THERE)
+    text = stage.run("job", "train").stdout
+    assert "; it probably runs on b, not on a" in text
+    assert "\nPods on b\nNAME" in text
+
+
 # -- follow
 
 
@@ -194,6 +230,19 @@ def test_it_follows_a_job_from_its_queue_to_another_cluster_and_to_its_end(stage
         assert log.next() == f"{moved} has started on node-1"
         stage.place("train", "p-b", finished=True)
         stage.fleet.hubs["b"].end_log("default", moved, "c")
+        assert log.rest() == []
+        assert ended(log.process) == 0
+
+
+def test_a_job_that_was_lost_and_is_back_is_followed_where_it_runs(stage: JobStage) -> None:
+    pod = moved_back(stage)
+    with followed(stage, "train") as log:
+        assert log.next().startswith(THERE)
+        assert log.next() == f"{pod} has started on node-1"
+        stage.write(pod, "more", worker="b")
+        assert log.next() == "more"
+        stage.place("train", "p-a", finished=True)
+        stage.fleet.hubs["b"].end_log("default", pod, "c")
         assert log.rest() == []
         assert ended(log.process) == 0
 
