@@ -28,7 +28,7 @@ from placement_ac.workers.connector import (
     worker_error_text,
 )
 from placement_ac.workers.needs import NeedsReader
-from placement_ac.workers.reader import Problem, WorkerReader
+from placement_ac.workers.reader import Problem, Silence, WorkerReader
 
 NEEDS_FRACTION: Final = 0.5
 """Of the timeout of a worker: if the queues are read by then, the rest is for what jobs need beside them."""
@@ -54,7 +54,7 @@ class QueueReader(WorkerReader[WorkerFacts]):
         """
         answer = await self.answer(cluster, partial(self._read_all, needs))
         if isinstance(answer, Problem):
-            return WorkerFacts(problem=answer)
+            return WorkerFacts(problem=answer, silent=isinstance(answer, Silence))
         return (
             replace(answer, problem=Problem(cluster.meta.name, answer.problem)) if answer.problem else answer
         )

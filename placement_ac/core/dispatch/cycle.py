@@ -110,6 +110,8 @@ class DispatchCycle:
     def room(self, job: Workload, name: str) -> Room:
         """Return the room of a cluster for the job, less what was nominated there since its answer."""
         cluster = self._clusters.get(name)
+        if cluster and cluster.silent:
+            return Room.SILENT
         is_known = cluster and cluster.is_recent and cluster.connected
         return room_of(self._now_free.rate(job, cluster) if cluster and is_known else None)
 

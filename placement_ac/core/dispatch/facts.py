@@ -90,6 +90,8 @@ class Cluster:
     """The uids of those of `waiting` whose quota `queue_facts` count: the hub does not know it yet."""
     maintenance_in: float | None = None
     """Seconds until its maintenance begins; None: none is announced."""
+    silent: bool = False
+    """Whether its worker does not answer, and Kueue may not know yet."""
     connected: bool = True
     """Whether Kueue is connected to it."""
     quarantine: str = ""

@@ -85,6 +85,8 @@ class WorkerFacts:
     problem: str = ""
     invalid: bool = False
     """Whether the problem is a field of an object there that is not as Kueue writes it."""
+    silent: bool = False
+    """Whether the problem is that there was no answer in time."""
     age: float = 0.0
     """Seconds since the question."""
     jobs: JobFacts = NO_JOB_FACTS

@@ -198,6 +198,7 @@ class SinceKind(StrEnum):
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     QUEUE_LACKING = auto()  # a listed MultiKueueCluster, namespace and name of a queue without quota there
+    SILENT = auto()  # a listed MultiKueueCluster whose worker did not answer the last question in time
     DISCONNECTED = auto()  # a listed MultiKueueCluster that Kueue has lost; its reason
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it

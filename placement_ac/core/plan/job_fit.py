@@ -29,6 +29,7 @@ from placement_ac.core.plan.fact_questions import (
     not_asked_enough,
     seconds_awaited,
 )
+from placement_ac.core.plan.silent_workers import is_silent
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn, weight
 from placement_ac.core.plan.worker_answers import counted
@@ -223,6 +224,7 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             snapshot.fleet.last_by_group,
             *_facts(snapshot, entry.name, run, wait),  # the queues, and whom they do not count
             maintenance_in=window.seconds_left(snapshot.now) if window else None,
+            silent=is_silent(snapshot, entry.name),
             connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
             quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
             tried_by=_tried_by(snapshot, entry.cluster, run, wait),
