@@ -17,6 +17,7 @@ from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
 from kubectl_placement.jobs.worker_quota import quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
+from kubectl_placement.status.unnamed_resources import never_here
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str
 from placement_ac.core.api.objects import Workload
@@ -94,7 +95,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
         placed_on=job.cluster,
         placements=placements,
         notes=(
-            *_without_quota(raw, job),
+            *_without_quota(raw, job, path.cluster_queue),
             *_notes(job, placements, path.problem),
             *_failures(view, raw, job),
             *notes,
@@ -105,11 +106,14 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
     )
 
 
-def _without_quota(raw: Object, job: Workload) -> Iterator[str]:
-    """Yield why Kueue gives it no quota on the hub, in Kueue's words."""
+def _without_quota(raw: Object, job: Workload, cluster_queue: str) -> Iterator[str]:
+    """Yield why Kueue gives it no quota on the hub, in Kueue's words, and whether it ever does."""
     message = get_str(condition_of(raw, "QuotaReserved"), "message")
     if message and not (job.has_quota or job.finished):
         yield f"Kueue gives it no quota on the hub: {message}"
+        never, fix = never_here(message, cluster_queue)
+        if never:
+            yield f"it asks for {never}: {fix}"
 
 
 def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:

@@ -94,6 +94,10 @@ class JobFit:
         refusals = self._cycle.refusals(workload)
         return refusals, self._cycle.problem_of(refusals)
 
+    def never_given(self, workload: Workload, refusals: Refusals) -> str:
+        """Return why no cluster that fits ever gives the Workload quota; "": one may, or it is unknown."""
+        return self._cycle.never_given(workload, refusals)
+
     def asks_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload)

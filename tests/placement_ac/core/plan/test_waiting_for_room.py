@@ -56,6 +56,14 @@ def check_entries(answer: Plan) -> list[tuple[str, str]]:
             id="a stopped queue",
         ),
         pytest.param(
+            waits("p-a"),
+            {"p-a": WorkerFacts(queues(("cpu", "default", 8)), age=1.0)},
+            {},
+            f"waits for a: at 12:00:00Z, ClusterQueue cluster-queue has no quota of {GPU}: it never runs"
+            " there; next round at 12:05:00Z",
+            id="a resource that the queue does not name",
+        ),
+        pytest.param(
             waits("p-a", gpus=(4, 4)),
             {"p-a": worker(4)},
             {},
@@ -91,3 +99,21 @@ def test_a_job_that_was_taken_back_from_the_cluster_says_where_it_waits_now() ->
     assert "p-b" in answer_to(job, facts={"p-b": worker(8, 61.0)}, policy=POLICY).ask_for_facts
     [(_, message)] = check_entries(answer_to(job, facts={"p-b": worker(8)}, policy=POLICY))
     assert message.startswith("waits for b: at 12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("others", "problem"),
+    [
+        pytest.param(
+            queues(("cpu", "default", 8)),
+            f"the ClusterQueues of all 2 clusters that fit have no quota of {GPU}: the job never runs, unless"
+            " Kueue there ignores that",
+            id="no queue names it",
+        ),
+        pytest.param(queues((GPU, "default", 8, 8)), None, id="one names it"),
+    ],
+)
+def test_an_event_names_a_resource_that_no_cluster_gives(others: Any, problem: str | None) -> None:
+    known = {"p-a": WorkerFacts(queues(("cpu", "default", 8)), age=1.0), "p-b": WorkerFacts(others, age=1.0)}
+    answer = answer_to(waits(), facts=known, policy=POLICY)
+    assert [why for _, why in answer.unfit] == ([problem] if problem else [])
