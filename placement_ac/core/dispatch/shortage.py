@@ -25,9 +25,12 @@ def shortage(job: Workload, cluster: Cluster) -> str:
         return f"ClusterQueue {facts.cluster_queue} is not active"
     if unnamed := joined(unnamed_resources(job, facts)):
         return f"ClusterQueue {facts.cluster_queue} has no quota of {unnamed}: it never runs there"
-    for podset in job.job.requests:
+    for podset, pods in job.job.asks:
         for resource, asked in podset:
-            flavors = facts.quotas.get(resource, ())
+            named = facts.quotas.get(resource, ())
+            flavors = [flavor for flavor in named if flavor.admits(pods)]
+            if named and not flavors:
+                return f"ClusterQueue {facts.cluster_queue} has no flavor of {resource} that its Pods may use"
             if flavors and not any(_has_room(flavor, asked) for flavor in flavors):
                 return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
     return _shortage_together(job, facts) if len(job.job.requests) > 1 else ""

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from placement_ac.core.api.fields import Obj, name_of, namespace_of
+from placement_ac.core.api.job_spec import PodNodes
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.schemas import ClusterQueueSpec, ClusterQueueStatus, Conditions, LocalQueueSpec
 from placement_ac.core.api.shapes import ApiModel, validate
 from placement_ac.core.api.text import shortened
+from placement_ac.core.inputs.flavors import Flavor
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, JobNeeds
 
 S = TypeVar("S", bound=ApiModel)
@@ -34,11 +36,17 @@ class FlavorQuota(NamedTuple):
     """The part that Workloads with quota hold, borrowed quota included."""
     borrowable: int | None = 0
     """How much more than `nominal` it may reserve at most; None: its cohort has it, without a limit here."""
+    nodes: Flavor | None = None
+    """The nodes of the flavor; None: they are not known."""
 
     @property
     def most(self) -> int | None:
         """The largest amount that one podSet can ever get; None: it is not known."""
         return None if self.borrowable is None else self.nominal + self.borrowable
+
+    def admits(self, pods: PodNodes) -> bool:
+        """Whether Kueue may give Pods this flavor, as far as it is known."""
+        return self.nodes is None or self.nodes.admits(pods)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,31 @@ class WorkerFacts:
     def known_of_jobs(self) -> JobFacts:
         """The same, if it still counts."""
         return self.jobs if self.is_fresh and not self.problem else NO_JOB_FACTS
+
+
+def flavors_in(queues: Mapping[Queue, QueueFacts]) -> frozenset[str]:
+    """Return the names of the flavors of these queues."""
+    return frozenset(
+        quota.flavor for facts in queues.values() for quotas in facts.quotas.values() for quota in quotas
+    )
+
+
+def with_flavors(
+    queues: Mapping[Queue, QueueFacts], flavors: Mapping[str, Flavor]
+) -> Mapping[Queue, QueueFacts]:
+    """Return the queues with the nodes of these flavors; LocalQueues of one ClusterQueue share one object."""
+    known = {id(facts): facts for facts in queues.values()} if flavors else {}
+    changed = {
+        at: replace(
+            facts,
+            quotas={
+                resource: tuple([quota._replace(nodes=flavors.get(quota.flavor)) for quota in quotas])
+                for resource, quotas in facts.quotas.items()
+            },
+        )
+        for at, facts in known.items()
+    }
+    return {queue: changed.get(id(facts), facts) for queue, facts in queues.items()}
 
 
 def worker_facts(local_queues: Iterable[Obj], cluster_queues: Iterable[Obj]) -> WorkerFacts:

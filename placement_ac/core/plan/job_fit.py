@@ -146,7 +146,8 @@ class JobFit:
         """
         if workload.meta.uid in self._in_time:
             return False
-        key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
+        job = workload.job
+        key = workload.meta.namespace, job.queue, job.requests, job.pods, workload.nominated
         if key not in self._in_vain:
             in_vain = all(self.room(workload, name) >= Room.UNKNOWN for name in workload.nominated)
             others = [name for name in self._cluster_of if name not in workload.nominated]
