@@ -15,7 +15,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
-from kubectl_placement.jobs.worker_quota import quota_notes
+from kubectl_placement.jobs.worker_quota import claims_note, quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
 from kubectl_placement.status.unnamed_resources import never_here
 from placement_ac.core.api.decode import workload_with_job
@@ -100,6 +100,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
             *_failures(view, raw, job),
             *notes,
             *quota_notes(view, placements),
+            *(() if job.finished else claims_note(job)),
             *_ignored(view, job, placements),
         ),
         position=cluster_queue_position(view, raw) if job.check_states else None,

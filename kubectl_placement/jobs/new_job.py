@@ -18,6 +18,7 @@ from kubectl_placement.jobs.podsets import admission, job_podset, not_covered, n
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import (
     WorkloadsByWorker,
+    claims_note,
     merged,
     quota_notes,
     workers_to_ask,
@@ -91,6 +92,7 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
             *(not_on_hub(view, submitted[1]) if submitted else ()),
             *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
+            *(claims_note(submitted[1]) if submitted else ()),
             *(
                 ignored(submitted[1].job, taints=bool(view.settings.job_taints))
                 if submitted and any(entry.dispatcher for entry in entries)

@@ -167,6 +167,8 @@ class JobSpec:
         return tuple(total.items())
 
 
+_COUNTS: Final = (("admission", "podSetAssignments"), "resourceUsage"), (("resourceRequests",), "resources")
+"""Where the status of a Workload has what Kueue has counted for a podSet; the second, before it has quota."""
 NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
@@ -325,17 +327,15 @@ def _claimed(raw: Obj, podset: Obj) -> Requests | None:
     """
     if not get_list(podset, "template", "spec", "resourceClaims"):
         return None
-    requested = dict(podset_requests(podset))
-    found = dict[str, int]()
-    for part, field in (
-        (("admission", "podSetAssignments"), "resourceUsage"),
-        (("resourceRequests",), "resources"),
-    ):
-        for entry in get_list(raw, "status", *part):
+    requested = {PODS, *(name for name, _ in podset_requests(podset))}
+    for where, field in _COUNTS:
+        for entry in get_list(raw, "status", *where):
             if get_str(entry, "name") == get_str(podset, "name"):
-                found = found or {name: milli(text) or 0 for name, text in get_dict(entry, field).items()}
-    more = {name: amount for name, amount in found.items() if amount > 0 and name not in {*requested, PODS}}
-    return tuple(sorted(more.items()))
+                amounts = ((name, milli(text) or 0) for name, text in get_dict(entry, field).items())
+                return tuple(
+                    sorted((name, one) for name, one in amounts if one > 0 and name not in requested)
+                )
+    return ()
 
 
 def _with_claimed(requests: Requests, more: Requests | None) -> Requests:
