@@ -61,6 +61,8 @@ TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
 SIZE_MAX: Final = 512
 """Of all that is compared with a cluster together (`JobSpec.size`)."""
+COMPARED_MAX: Final = 32
+"""So many tolerations of a podSet are compared with the taints of each flavor of a worker."""
 SHARED_CHARS_MAX: Final = 512
 """Of the values of a Workload's labels together: those that are remembered take 5 MB at most."""
 NAME_CHARS_MAX: Final = 317
@@ -102,7 +104,7 @@ class PodNodes(NamedTuple):
     terms: tuple[NodeTerm, ...] = ()
     """The alternatives of their requirements on nodes; none: any node."""
     tolerations: tuple[Toleration, ...] | None = ()
-    """None: they are not known, as they are too many."""
+    """None: they are too many to be compared with the taints of flavors."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -250,7 +252,9 @@ def _pod_nodes(
 
     `tolerations`: of each podSet; empty: none tolerates anything; None: they are not known.
     """
-    of_podsets = repeat(None) if tolerations is None else (tolerations or repeat(()))
+    of_podsets: Iterable[tuple[Toleration, ...] | None] = repeat(None)
+    if tolerations is not None:
+        of_podsets = (one if len(one) <= COMPARED_MAX else None for one in tolerations or repeat(()))
     pods = zip(requests, nodes, of_podsets, strict=False)
     asking = tuple([PodNodes(terms, tolerated) for asked, terms, tolerated in pods if asked])
     return asking if any(one != PodNodes() for one in asking) else ()

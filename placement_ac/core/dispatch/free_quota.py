@@ -6,8 +6,8 @@ Pure. Amounts are in thousandths.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from placement_ac.core.api.job_spec import PodNodes
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.dispatch.usable_flavors import UsableFlavors, asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota, Queue, QueueFacts
 
 Free = list[FlavorQuota]
@@ -33,30 +33,25 @@ class FreeQuota:
 
     def add(self, workload: Workload) -> None:
         """Take in that a Workload comes: each podSet in the first flavor with room for it, as Kueue does."""
-        for flavors, asked, pods in self._asked(workload):
-            if usable := _usable(flavors, pods):
+        for flavors, asked, own in self._asked(workload):
+            if usable := own.places(flavors):
                 _reserve(flavors, _flavor_for(flavors, usable, asked), asked)
 
     def remove(self, workload: Workload) -> None:
         """Take in that a Workload leaves: each podSet the first flavor in which so much is reserved."""
-        for flavors, asked, pods in self._asked(workload):
-            holds = (at for at in _usable(flavors, pods) if flavors[at].reserved >= asked)
+        for flavors, asked, own in self._asked(workload):
+            holds = (at for at in own.places(flavors) if flavors[at].reserved >= asked)
             if (chosen := next(holds, None)) is not None:
                 _reserve(flavors, chosen, -asked)
 
-    def _asked(self, workload: Workload) -> Iterator[tuple[Free, int, PodNodes]]:
-        """Yield the flavors of each resource that a Workload asks for, how much, and the Pods' nodes."""
+    def _asked(self, workload: Workload) -> Iterator[tuple[Free, int, UsableFlavors]]:
+        """Yield the flavors of each resource that a Workload asks for, how much, and those it may use."""
         queue = workload.meta.namespace, workload.job.queue
         free = self.of(queue) if queue in self._queues else {}
-        for podset, pods in workload.job.asks:
+        for podset, own in asks_of(workload.job):
             for resource, asked in podset:
                 if flavors := free.get(resource):
-                    yield flavors, asked, pods
-
-
-def _usable(flavors: Free, pods: PodNodes) -> list[int]:
-    """Return the indices of the flavors that Pods may use."""
-    return [at for at, flavor in enumerate(flavors) if flavor.admits(pods)]
+                    yield flavors, asked, own
 
 
 def _reserve(flavors: Free, chosen: int, asked: int) -> None:

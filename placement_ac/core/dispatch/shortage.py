@@ -11,6 +11,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.api.text import count_text, joined
 from placement_ac.core.dispatch.facts import Cluster, queue_of, unnamed_resources
+from placement_ac.core.dispatch.usable_flavors import asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts
 
 
@@ -25,10 +26,10 @@ def shortage(job: Workload, cluster: Cluster) -> str:
         return f"ClusterQueue {facts.cluster_queue} is not active"
     if unnamed := joined(unnamed_resources(job, facts)):
         return f"ClusterQueue {facts.cluster_queue} has no quota of {unnamed}: it never runs there"
-    for podset, pods in job.job.asks:
+    for podset, own in asks_of(job.job):
         for resource, asked in podset:
             named = facts.quotas.get(resource, ())
-            flavors = [flavor for flavor in named if flavor.admits(pods)]
+            flavors = own.of(named)
             if named and not flavors:
                 return f"ClusterQueue {facts.cluster_queue} has no flavor of {resource} that its Pods may use"
             if flavors and not any(_has_room(flavor, asked) for flavor in flavors):

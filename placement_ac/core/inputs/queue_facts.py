@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from placement_ac.core.api.fields import Obj, name_of, namespace_of
-from placement_ac.core.api.job_spec import PodNodes
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.schemas import ClusterQueueSpec, ClusterQueueStatus, Conditions, LocalQueueSpec
 from placement_ac.core.api.shapes import ApiModel, validate
@@ -43,10 +42,6 @@ class FlavorQuota(NamedTuple):
     def most(self) -> int | None:
         """The largest amount that one podSet can ever get; None: it is not known."""
         return None if self.borrowable is None else self.nominal + self.borrowable
-
-    def admits(self, pods: PodNodes) -> bool:
-        """Whether Kueue may give Pods this flavor, as far as it is known."""
-        return self.nodes is None or self.nodes.admits(pods)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,8 @@ class JobFit:
         if workload.meta.uid in self._in_time:
             return False
         job = workload.job
-        key = workload.meta.namespace, job.queue, job.requests, job.pods, workload.nominated
+        asks = job.requests, job.pods, job.has_uncounted_claims
+        key = workload.meta.namespace, job.queue, asks, workload.nominated
         if key not in self._in_vain:
             in_vain = all(self.room(workload, name) >= Room.UNKNOWN for name in workload.nominated)
             others = [name for name in self._cluster_of if name not in workload.nominated]

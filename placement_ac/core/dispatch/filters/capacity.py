@@ -11,8 +11,10 @@ worker lets us list its ResourceFlavors, only those count that the Pods of a pod
 from collections.abc import Iterable, Sequence
 
 from placement_ac.core.api.objects import Workload
+from placement_ac.core.api.pod_requests import Requests
 from placement_ac.core.api.quantities import format_milli
 from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.dispatch.usable_flavors import UsableFlavors, asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts
 
 
@@ -28,26 +30,29 @@ def capacity(job: Workload, cluster: Cluster) -> str | None:
         return f"had no LocalQueue {queue[0]}/{queue[1]}"
     if not facts.exists:
         return f"had no ClusterQueue {facts.cluster_queue} for LocalQueue {queue[0]}/{queue[1]}"
-    for podset, pods in job.job.asks:
+    asks = asks_of(job.job)
+    for podset, own in asks:
         for resource, asked in podset:
             flavors = facts.quotas.get(resource, ())
-            usable = [flavor for flavor in flavors if flavor.admits(pods)]
+            usable = own.of(flavors)
             most = _largest(usable) if usable else 0
             if flavors and most is not None and asked > most:
                 return _too_little(resource, asked, most, _of_usable(usable, flavors))
-    return _too_little_together(job, facts) if len(job.job.requests) > 1 else None
+    return _too_little_together(job, asks, facts) if len(asks) > 1 else None
 
 
-def _too_little_together(job: Workload, facts: QueueFacts) -> str | None:
+def _too_little_together(
+    job: Workload, asks: Sequence[tuple[Requests, UsableFlavors]], facts: QueueFacts
+) -> str | None:
     """Return the resource of which all flavors have less than all podSets ask for."""
     for resource, asked in job.job.total_requests:
-        pods = [pods for podset, pods in job.job.asks if any(name == resource for name, _ in podset)]
+        owns = {own for podset, own in asks if any(name == resource for name, _ in podset)}
         flavors = facts.quotas.get(resource, ())
-        usable = [flavor for flavor in flavors if any(map(flavor.admits, pods))]
+        usable = [flavor for flavor in flavors if any(own.includes(flavor) for own in owns)]
         amounts = [flavor.most for flavor in usable]
         known = [amount for amount in amounts if amount is not None]
         if flavors and len(known) == len(amounts) and asked > sum(known):
-            by = f" by {len(job.job.requests)} podSets"
+            by = f" by {len(asks)} podSets"
             return _too_little(resource, asked, sum(known), _of_usable(usable, flavors), by)
     return None
 

@@ -10,19 +10,19 @@ unless it has no room already without them.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from placement_ac.core.api.job_spec import PodNodes
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.free_quota import FreeQuota
+from placement_ac.core.dispatch.usable_flavors import UsableFlavors, asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota
 
 NOMINAL_POINTS: Final = 50.0
 """A cluster with as many points has room for the job in its nominal quota."""
 ROOM_POINTS: Final = 25.0
 """A cluster with as many points has room for the job now."""
-_Asked = tuple[int, PodNodes]
-"""How much a podSet asks for, and the nodes that its Pods may use."""
+_Asked = tuple[int, UsableFlavors]
+"""How much a podSet asks for, and of which flavors."""
 
 
 def headroom(job: Workload, cluster: Cluster) -> float | None:
@@ -65,17 +65,17 @@ def may_have_room(job: Workload, cluster: Cluster) -> bool:
 def _by_resource(job: Workload) -> dict[str, list[_Asked]]:
     """Return resource → how much of it each podSet asks for."""
     amounts: dict[str, list[_Asked]] = {}
-    for podset, pods in job.job.asks:
+    for podset, own in asks_of(job.job):
         for resource, amount in podset:
-            amounts.setdefault(resource, []).append((amount, pods))
+            amounts.setdefault(resource, []).append((amount, own))
     return amounts
 
 
 def _best_points(flavors: Sequence[FlavorQuota], asked: Sequence[_Asked]) -> float:
     """Return the points of a resource, if each podSet gets the flavor that is best for it."""
     given = [0] * len(flavors)
-    for amount, pods in asked:
-        usable = [at for at, flavor in enumerate(flavors) if flavor.admits(pods)]
+    for amount, own in asked:
+        usable = own.places(flavors)
         if not usable:
             return 0.0
         points = {at: _points(given[at] + amount, flavors[at]) for at in usable}

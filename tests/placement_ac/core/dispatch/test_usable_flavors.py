@@ -117,3 +117,23 @@ def test_those_before_it_take_from_the_flavors_that_they_may_use() -> None:
 )
 def test_shortage(candidate: Cluster, what: str) -> None:
     assert shortage(wants(8), candidate) == what
+
+
+def test_a_flavor_is_judged_once_for_all_resources_of_equal_podsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[Flavor] = []
+    admits = Flavor.admits
+    monkeypatch.setattr(Flavor, "admits", lambda self, pods: judged.append(self) or admits(self, pods))
+    names = [f"r{number}" for number in range(20)]
+    [template] = gpu_pods(1, **dict.fromkeys(names, 1))
+    many = job(pods=({"spec": template["spec"] | {"nodeSelector": {"accelerator": "h100"}}},) * 5)
+    found = queues(*((name, flavor, 99) for name in (GPU, *names) for flavor in FLAVORS))
+    candidate = cluster(queue_facts=with_flavors(found, FLAVORS))
+    assert FILTERS["Capacity"](many, candidate) is None
+    assert len(judged) == len(FLAVORS)
+
+
+@pytest.mark.parametrize(("number", "may"), [(32, False), (33, True)])
+def test_of_more_tolerations_than_are_compared_each_taint_counts_as_tolerated(number: int, may: bool) -> None:
+    others = [{"key": f"k{at}", "operator": "Exists"} for at in range(number)]
+    reason = FILTERS["Capacity"](wants(8, tolerations=others), offers(("spot", 16)))
+    assert (reason is None) is may
