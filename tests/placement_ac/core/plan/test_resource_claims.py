@@ -27,7 +27,7 @@ def claiming(gpus: int, **usage: str) -> dict[str, Any]:
     [
         pytest.param(claiming(4), {"p-a": facts(8), "p-b": facts(8)}, ("p-a", "p-b"), id="unknown room"),
         pytest.param(
-            claiming(4), {"p-a": facts(2, reserved=2), "p-b": facts(8)}, ("p-b",), id="full without them"
+            claiming(4), {"p-a": facts(8, reserved=8), "p-b": facts(8)}, ("p-b",), id="full without them"
         ),
         pytest.param(
             claiming(1, devices="8"), {"p-a": facts(8), "p-b": facts(8)}, ("p-a",), id="a resource not there"
