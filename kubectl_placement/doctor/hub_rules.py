@@ -26,6 +26,7 @@ from kubectl_placement.doctor import (
     own_rights,
     own_worker,
     ownership,
+    resource_claims,
     score_reports,
     stored_versions,
     worker_setup,
@@ -51,6 +52,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *admission_checks.RULES,
     *managed_namespaces.RULES,
     *nominations.RULES,
+    *resource_claims.RULES,
     *own_worker.RULES,
     *worker_setup.RULES,
     *score_reports.RULES,
@@ -66,6 +68,7 @@ _NEED_KUEUE: Final = frozenset(
         *kueue_config_rules.RULES,
         *kueue_gates.RULES,
         *managed_namespaces.RULES,
+        *resource_claims.RULES,
         *cluster_profiles.RULES,
         *external_frameworks.RULES,
     )

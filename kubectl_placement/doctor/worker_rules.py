@@ -37,6 +37,7 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     MANAGED_BY,
     NAMESPACE,
+    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
 )
@@ -48,6 +49,8 @@ from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.rights import FRAMEWORKS
 
 FORBIDDEN: Final = 403
+FLAVORS_UNKNOWN: Final = "; flavors that a job cannot use count as room for it"
+"""The effect on our dispatcher, where it may not list ResourceFlavors."""
 READS: Final = (
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list"]},
     {
@@ -99,8 +102,10 @@ def _unread(worker: InspectedWorker) -> Iterator[Finding]:
     if isinstance(config, fitness.Unknown) and integrations_namespace(worker.setup.settings):
         answers["Kueue's configuration"] = config
     if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
+        counts_all = RESOURCE_FLAVOR.plural in denied and worker.setup.settings.dispatcher
         yield warn(
-            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
+            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}"
+            + (FLAVORS_UNKNOWN if counts_all else ""),
             worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]

@@ -22,6 +22,8 @@ _POD_FIELDS: Final = (
     "priorityClassName",
     "activeDeadlineSeconds",
 )
+_ASKED: Final = ("resourceClaims", "resources", "runtimeClassName", "overhead")
+"""Of a job's Pods: what they ask for, beside their containers."""
 _CONTAINER_FIELDS: Final = ("name", "image", "resources", "volumeMounts")
 _CONTAINER_LISTS: Final = ("initContainers", "containers")
 _VOLUME_SOURCES: Final = ("configMap", "secret", "emptyDir", "projected", "persistentVolumeClaim", "hostPath")
@@ -40,6 +42,7 @@ def job_template(template: Mapping[str, Any]) -> dict[str, Any]:
     if chosen := {key: value for key, value in annotations.items() if is_read(key)}:
         kept["metadata"]["annotations"] = chosen
     required = _kept(get_dict(template, "spec", "affinity", "nodeAffinity"), (_REQUIRED,))
+    kept["spec"] |= _kept(get_dict(template, "spec"), _ASKED)
     if required:
         kept["spec"]["affinity"] = {"nodeAffinity": required}
     return kept

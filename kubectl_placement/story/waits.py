@@ -13,6 +13,7 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.jobs.not_managed import never_starts
+from kubectl_placement.status.unnamed_resources import never_here
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
 from placement_ac.core.api.constants import FIELD_MANAGER, NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
@@ -213,6 +214,9 @@ def has_no_quota(job: OneJob) -> Wait | None:
     where = f"ClusterQueue {job.cluster_queue}" if job.cluster_queue else f"LocalQueue {job.queue}"
     if not message:
         return Wait(f"its turn in {where}")
+    never, fix = never_here(message, job.cluster_queue)
+    if never:
+        return Wait(never, fix)
     fix = "ask for less, or ask an admin for more quota: it never fits" if NEVER_FITS in message else ""
     if OTHER_NAMESPACE in message:
         fix = f"ask an admin to select namespace {job.key[0]} in spec.namespaceSelector of {where}"

@@ -156,7 +156,8 @@ HELD_START: Final = _gauge(
 UNFIT: Final = _gauge(
     "unfit_workloads",
     ("placement",),
-    "Workloads with quota that none of the Placement's clusters fits; 0 without our dispatcher.",
+    "Workloads with quota that none of the Placement's clusters fits, or none ever gives quota;"
+    " 0 without our dispatcher.",
 )
 REFUSALS: Final = _gauge(
     "dispatch_refusals",

@@ -52,13 +52,14 @@ CLUSTER: Final = (
     "certificate-authority", "certificate-authority-data", "proxy-url", "server", "tls-server-name",
 )  # fmt: skip
 REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+ASKED: Final = ("spec.overhead", "spec.resourceClaims", "spec.resources", "spec.runtimeClassName")
 KEPT: Final[Mapping[Kind, tuple[str, ...]]] = {
     SECRET: ("type",),
     CONFIG_MAP: (),
     EVENT: (),  # of others; the controller's own are kept whole
     DEPLOYMENT: ("spec.selector", "status", *(f"spec.template.{field}" for field in POD)),
     WORKLOAD: (
-        *(f"spec.podSets.template.{field}" for field in (*POD, REQUIRED)),
+        *(f"spec.podSets.template.{field}" for field in (*POD, *ASKED, REQUIRED)),
         *(f"spec.podSets.{field}" for field in ("name", "topologyRequest")),
         "spec.preemptionGates", "spec.priorityClassRef", "spec.queueName",
         "status",

@@ -488,6 +488,14 @@ def test_a_change_of_parallelism_that_kueue_ignores(workload: Raw, owner: Raw | 
     )
 
 
+def test_a_resource_that_no_queue_names_is_named_as_never_given() -> None:
+    why = "couldn't assign flavors to pod set main: resource ephemeral-storage unavailable in ClusterQueue"
+    line = story_of(job("train", condition("QuotaReserved", "False", "Pending", why))).job
+    never = "ephemeral-storage, of which ClusterQueue all on the hub has no quota, so the job never runs"
+    assert line.waits_for == never
+    assert line.fix.startswith("do not ask for it, or ask an admin to name it in ClusterQueue all, or")
+
+
 def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeeded() -> None:
     old = job("train", QUOTA, condition("Finished", "True", "WorkloadSliceReplaced"))
     new = job("train", QUOTA, checks=(READY, entry("mk", "Ready")), clusterName="p-cluster1")

@@ -12,7 +12,7 @@ kept.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, ref
 
@@ -28,6 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -60,6 +61,8 @@ TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
 SIZE_MAX: Final = 512
 """Of all that is compared with a cluster together (`JobSpec.size`)."""
+COMPARED_MAX: Final = 32
+"""So many tolerations of a podSet are compared with the taints of each flavor of a worker."""
 SHARED_CHARS_MAX: Final = 512
 """Of the values of a Workload's labels together: those that are remembered take 5 MB at most."""
 NAME_CHARS_MAX: Final = 317
@@ -80,6 +83,29 @@ class Toleration(NamedTuple):
     value: str
     effect: str
 
+    def tolerates(self, key: str, value: str, effect: str) -> bool:
+        """Whether it matches a taint of a node.
+
+        Kubernetes: an empty key with `Exists` matches all, an empty effect each effect; `Gt` and `Lt`
+        compare whole numbers, the taint's first.
+        """
+        if self.effect not in ("", effect) or self.key not in ("", key):
+            return False
+        if self.operator == "Exists":
+            return True
+        if self.operator in ("Gt", "Lt"):
+            return Requirement(key, self.operator, (self.value,)).accepts(value)
+        return self.operator in ("", "Equal") and (self.key, self.value) == (key, value)
+
+
+class PodNodes(NamedTuple):
+    """The nodes that the Pods of a podSet may use."""
+
+    terms: tuple[NodeTerm, ...] = ()
+    """The alternatives of their requirements on nodes; none: any node."""
+    tolerations: tuple[Toleration, ...] | None = ()
+    """None: they are too many to be compared with the taints of flavors."""
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class JobSpec:
@@ -96,6 +122,10 @@ class JobSpec:
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
     """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
+    pods: tuple[PodNodes, ...] = ()
+    """For each podSet of `requests`: the nodes that its Pods may use; empty if no podSet says anything."""
+    has_uncounted_claims: bool = False
+    """Whether a podSet has ResourceClaims for which Kueue on the hub has counted no resource."""
     seconds: int | None = None
     """How long it may run, as it says itself; None: it does not."""
     ignored: tuple[str, ...] = ()
@@ -126,6 +156,11 @@ class JobSpec:
         return listed + nodes + sum(map(len, self.requests))
 
     @property
+    def asks(self) -> Iterator[tuple[Requests, PodNodes]]:
+        """For each podSet that asks for resources: for how much, and the nodes that its Pods may use."""
+        return zip(self.requests, self.pods or repeat(PodNodes()), strict=False)
+
+    @property
     def total_requests(self) -> Requests:
         """How much of each resource all podSets need together."""
         total: dict[str, int] = {}
@@ -134,6 +169,8 @@ class JobSpec:
         return tuple(total.items())
 
 
+_COUNTS: Final = (("admission", "podSetAssignments"), "resourceUsage"), (("resourceRequests",), "resources")
+"""Where the status of a Workload has what Kueue has counted for a podSet; the second, before it has quota."""
 NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
@@ -146,15 +183,21 @@ def job_spec(raw: Obj) -> JobSpec:
     tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
+        nodes = [_node_terms(pod) for pod in pods]
+        requests = [_requests(podset, counted) for podset in podsets]
+        claimed = [_claimed(raw, podset) for podset in podsets]
+        requests = [_with_claimed(one, more) for one, more in zip(requests, claimed, strict=True)]
         spec = JobSpec(
             queue=queue,
             kind=_kind(raw),
             annotations=_annotations(metas),
             label_keys=_label_keys(metas),
-            nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+            nodes=tuple(filter(None, nodes)),
             tolerations=tolerations,
             tolerations_problem=tolerations_problem,
-            requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
+            requests=tuple(filter(None, requests)),
+            pods=_pod_nodes(requests, nodes, None if tolerations_problem else tolerations),
+            has_uncounted_claims=any(more is not None and not more for more in claimed),
             seconds=_seconds(raw, pods),
             ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
         )
@@ -198,6 +241,23 @@ def _tolerations_of(pod: Obj) -> tuple[Toleration, ...]:
     found = {Toleration(*(get_str(one, part) for part in parts)) for one in given}
     _limit_names(chain.from_iterable(found), "tolerations")
     return tuple(sorted(found))
+
+
+def _pod_nodes(
+    requests: Sequence[Requests],
+    nodes: Sequence[tuple[NodeTerm, ...]],
+    tolerations: tuple[tuple[Toleration, ...], ...] | None,
+) -> tuple[PodNodes, ...]:
+    """Return the nodes that the Pods of each podSet with requests may use, if one says anything of them.
+
+    `tolerations`: of each podSet; empty: none tolerates anything; None: they are not known.
+    """
+    of_podsets: Iterable[tuple[Toleration, ...] | None] = repeat(None)
+    if tolerations is not None:
+        of_podsets = (one if len(one) <= COMPARED_MAX else None for one in tolerations or repeat(()))
+    pods = zip(requests, nodes, of_podsets, strict=False)
+    asking = tuple([PodNodes(terms, tolerated) for asked, terms, tolerated in pods if asked])
+    return asking if any(one != PodNodes() for one in asking) else ()
 
 
 def _kind(raw: Obj) -> str:
@@ -261,6 +321,32 @@ def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
     _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in requests))
     _limit_names(name for name, _ in requests)
     return requests
+
+
+def _claimed(raw: Obj, podset: Obj) -> Requests | None:
+    """Return the resources that Kueue on the hub has counted for the ResourceClaims of a podSet.
+
+    They are those that its Pods do not request (Kueue: `resources.deviceClassMappings`). Empty: it has
+    counted none, and None: there is no ResourceClaim.
+    """
+    if not get_list(podset, "template", "spec", "resourceClaims"):
+        return None
+    requested = {PODS, *(name for name, _ in podset_requests(podset))}
+    for where, field in _COUNTS:
+        for entry in get_list(raw, "status", *where):
+            if get_str(entry, "name") == get_str(podset, "name"):
+                amounts = ((name, milli(text) or 0) for name, text in get_dict(entry, field).items())
+                return tuple(
+                    sorted((name, one) for name, one in amounts if one > 0 and name not in requested)
+                )
+    return ()
+
+
+def _with_claimed(requests: Requests, more: Requests | None) -> Requests:
+    """Return requests with those of ResourceClaims."""
+    both = tuple(sorted((*requests, *(more or ()))))
+    _limit("resources in a podSet", NAMES_MAX, len(both) - 1)
+    return both
 
 
 def _seconds(raw: Obj, pods: Sequence[Obj]) -> int | None:

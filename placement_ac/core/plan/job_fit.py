@@ -95,6 +95,10 @@ class JobFit:
         refusals = self._cycle.refusals(workload)
         return refusals, self._cycle.problem_of(refusals)
 
+    def never_given(self, workload: Workload, refusals: Refusals) -> str:
+        """Return why no cluster that fits ever gives the Workload quota; "": one may, or it is unknown."""
+        return self._cycle.never_given(workload, refusals)
+
     def asks_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload)
@@ -143,7 +147,9 @@ class JobFit:
         """
         if workload.meta.uid in self._in_time:
             return False
-        key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
+        job = workload.job
+        asks = job.requests, job.pods, job.has_uncounted_claims
+        key = workload.meta.namespace, job.queue, asks, workload.nominated
         if key not in self._in_vain:
             in_vain = all(self.room(workload, name) >= Room.UNKNOWN for name in workload.nominated)
             others = [name for name in self._cluster_of if name not in workload.nominated]

@@ -47,7 +47,7 @@ class Nominations:
 
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     unfit: tuple[tuple[Workload, str], ...] = ()
-    """Workloads with quota that no cluster fits, and why."""
+    """Workloads with quota that no cluster fits, or none ever gives quota, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     questions: FactQuestions = field(default_factory=FactQuestions)
@@ -84,7 +84,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
         elif case.is_new:
             refusals, problem = fit.refusals(workload)
             refused.append(refusals)
-            if problem:
+            if problem := problem or fit.never_given(workload, refusals):
                 unfit.append((workload, problem))
         new = _new(fit, case, snapshot.policy.step_size) if more and not is_awaiting else []
         wanted = (*case.kept, *new)[:NOMINATED_MAX]

@@ -21,7 +21,7 @@ from kubectl_placement.hub.dump import MissingRight
 from kubectl_placement.hub.dump_files import dump_of
 from placement_ac.core.api.constants import JOB, SECRET
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
-from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
+from tests.kubectl_placement.doctor.broken_kueue import ARGS, CLAIMING, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
     SECRETS,
     TTL_GATE,
@@ -39,6 +39,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     Break,
     How,
     Objects,
+    add,
     both,
     configured,
     gate,
@@ -489,3 +490,31 @@ def test_only_the_same_server_name_proxy_and_authority_may_be_one_worker(
     assert finding("duplicate-clusters", *hows, *told_apart)[0] is (
         level if users[0] == users[1] else Level.OK
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "level"),
+    [
+        pytest.param(both(add(CLAIMING)), Level.WARN, id="no mapping"),
+        pytest.param(
+            both(
+                add(CLAIMING),
+                configured(
+                    "integrations:\n",
+                    "resources: {deviceClassMappings: [{name: g, deviceClassNames: [g]}]}\nintegrations:\n",
+                ),
+            ),
+            Level.OK,
+            id="a mapping",
+        ),
+        pytest.param(
+            both(add(CLAIMING), put(("Workload", "default", "claims"), "status", "clusterName", "p-a")),
+            Level.OK,
+            id="it runs",
+        ),
+    ],
+)
+def test_claims_without_a_mapping(change: How, level: Level) -> None:
+    objects = stored()
+    change(objects)
+    assert [one.level for one in examined(read(objects)) if one.check == "resource-claims"] == [level]

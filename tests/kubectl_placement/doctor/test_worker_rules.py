@@ -26,6 +26,7 @@ from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
     SECRET,
 )
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
@@ -141,6 +142,18 @@ def test_a_right_to_read_integrations_is_missing_only_with_the_setting() -> None
     found = [one for one in examine_workers(looks, [visit]) if one.level is not Level.OK]
     assert [(one.check, one.message) for one in found] == [("worker-access", f"c1: {message}")]
     assert findings_of(visit) == []
+
+
+def test_our_dispatcher_counts_all_flavors_where_it_may_not_list_them() -> None:
+    denied = Unknown("the account of Secret kueue-system/s may not", 403)
+    visit = replace(HEALTHY, objects={**HEALTHY.objects, RESOURCE_FLAVOR: denied})
+    found = {
+        on: [one.message for one in examine_workers(setup(settings=Settings(dispatcher=on)), [visit])]
+        for on in (False, True)
+    }
+    message = "c1: unknown, because the account of Secret kueue-system/s may not read it: resourceflavors"
+    assert message in found[False]
+    assert f"{message}; flavors that a job cannot use count as room for it" in found[True]
 
 
 JOBSETS = "jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset)"
