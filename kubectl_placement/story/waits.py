@@ -16,7 +16,15 @@ from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.status.unnamed_resources import never_here
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
-from placement_ac.core.api.constants import FIELD_MANAGER, NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
+from placement_ac.core.api.constants import (
+    FIELD_MANAGER,
+    NO_CLUSTER_FITS,
+    READY,
+    REJECTED,
+    RETRY,
+    SILENT,
+    WAITS_FOR,
+)
 from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import enumeration, joined
 
@@ -278,6 +286,12 @@ def _is_unknown(job: OneJob, check: str) -> bool:
     return check not in job.hub.controllers
 
 
+def hangs_with_a_worker(job: OneJob) -> Wait | None:
+    if silent := job.hub.silent_clusters(get_str(entry, "name") for entry in job.entries):
+        return Wait(f"cluster {joined(silent)}: {SILENT}", "wait: it starts elsewhere when Kueue has noticed")
+    return None
+
+
 def waits_on_clusters(job: OneJob) -> Wait | None:
     if not job.nominated:
         return None
@@ -309,6 +323,7 @@ RULES: Final[tuple[Callable[[OneJob], Wait | None], ...]] = (
     has_no_quota,
     has_no_checks,
     a_check_is_not_ready,
+    hangs_with_a_worker,
     waits_on_clusters,
     is_not_nominated,
 )

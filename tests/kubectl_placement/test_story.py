@@ -14,8 +14,9 @@ from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
 from kubectl_placement.story.tell import tell_story
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import EVENT, WORKLOAD
+from placement_ac.core.api.constants import EVENT, GENERATED, SILENT, WORKLOAD
 from tests.support.builders import NOW, Raw, an, check, multikueue_check, our_cluster
+from tests.support.builders import condition as active
 
 CLUSTER = our_cluster("cluster1", "p", owners=("check", "mk"))
 CHECKS = (check("check", "p"), multikueue_check("mk", "p"))
@@ -294,6 +295,16 @@ EVICTED = QUOTA, condition("Admitted"), condition("Evicted", "True", "AdmissionC
             job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"]),
             "waiting: quota on cluster1",
             checks=(),
+        ),
+        row(
+            "a listed cluster hangs",
+            job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"]),
+            f"waiting: cluster cluster2: {SILENT}",
+            "wait: it starts elsewhere when Kueue has noticed",
+            checks=(
+                check("check", "p", active=active(message=f"{GENERATED}; cluster2: {SILENT}")),
+                CHECKS[1],
+            ),
         ),
         row(
             "its cluster is full",

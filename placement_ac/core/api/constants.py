@@ -383,6 +383,11 @@ IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 
 NO_QUOTA_THERE: Final = "no quota there for jobs of LocalQueue "
 """The beginning of a remark of the condition, behind `CLUSTER: `, about a listed worker's queues."""
+SILENT: Final = (
+    "it does not answer, though Kueue is connected to it: until Kueue notices (in about 51 s), "
+    "it may start no job of this check"
+)
+"""A remark of the condition, behind `CLUSTER: `, about a listed worker that hangs."""
 WAITS_FOR: Final = "waits for "
 """The message of our entry in a Workload begins so while it waits on clusters that are full."""
 NOMINATED_TO: Final = "nominated to "

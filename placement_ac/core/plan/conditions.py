@@ -24,6 +24,7 @@ from placement_ac.core.api.constants import (
     OCM_CLUSTER,
     PLACEMENT,
     PLACEMENT_NOT_FOUND,
+    SILENT,
     SOME_CLUSTERS_UNUSABLE,
     Kind,
 )
@@ -35,7 +36,7 @@ from placement_ac.core.plan.disconnected import disconnected_clusters
 from placement_ac.core.plan.job_fit import profile_problems
 from placement_ac.core.plan.lacking_queues import queue_remarks
 from placement_ac.core.plan.quarantine import quarantine_remarks
-from placement_ac.core.plan.silent_workers import SILENT, silent_clusters
+from placement_ac.core.plan.silent_workers import silent_clusters
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster

@@ -1,11 +1,11 @@
 """
-The listed workers that do not answer though Kueue calls them connected: their API server hangs (our dispatcher).
+The listed workers that do not answer though Kueue calls them connected: their API server hangs.
 
-Pure. Kueue finds that out after about 51 s. Until then it asks such a worker about every Workload of a check
-that lists it, whichever cluster the Workload is nominated to, and waits: no job of the check starts, and from
-about ten Workloads on none of any check. Source: Kueue main, and seen with a frozen API server. So all that
-can be done is to send it nothing more, and to say so. A worker that is out of our reach alone looks the same:
-after a minute it is one whose room is not known.
+Pure; for our dispatcher. Kueue finds that out after about 51 s. Until then it asks such a worker about every
+Workload of a check that lists it, whichever cluster the Workload is nominated to, and waits: no job of the
+check starts, and from about ten Workloads on none of any check. Source: Kueue main, and seen with a frozen
+API server. So all that can be done is to send it nothing more, and to say so. A worker that is out of our
+reach alone looks the same: after a minute it is one whose room is not known.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,6 @@ from placement_ac.core.selection.selection import soonest
 
 NOTICED_SECONDS: Final = 60.0
 """After how long Kueue has noticed it, from our first question without an answer."""
-SILENT: Final = (
-    "it does not answer, though Kueue is connected to it: until Kueue notices (in about 51 s), "
-    "it may start no job of this check"
-)
-"""The remark of the condition, behind `CLUSTER: `."""
 
 
 class SilentWorkers(NamedTuple):
