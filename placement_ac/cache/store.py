@@ -23,6 +23,7 @@ from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
 from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for, namespaces_for
 from placement_ac.cache.worker_setup import WorkerSetups
+from placement_ac.cache.workloads import gave_up
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     CREDENTIAL_METHODS,
@@ -282,7 +283,7 @@ class Cache:
         watched = self._listings.watches(kind, version.namespace, version.name)
         if not known and (version.uid in self._state.deleted or not watched):
             return set()
-        if before and not is_newer(version, before.meta):
+        if before and not is_newer(version, before.meta) and not self._is_read_again(kind, version, before):
             return set()  # it is known already, mostly as a write of ours
         now: Any = table.read(raw)
         if kind is WORKLOAD:
@@ -308,9 +309,15 @@ class Cache:
             self._tables.workloads.remove(now.meta.id)
             return self._keys_for(WORKLOAD, before)
         self._tables.workloads.put(now.meta.id, now)
+        given_up = self._keys_for(WORKLOAD, *self._tables.workloads.give_up_surplus())
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
-            return set()
-        return self._keys_for(WORKLOAD, before, now)
+            return given_up
+        return given_up | self._keys_for(WORKLOAD, before, now)
+
+    def _is_read_again(self, kind: Kind, version: objects.ObjectVersion, before: Any) -> bool:
+        """Whether it is a Workload whose wishes were given up: there may be room for them by now."""
+        same = version.resource_version == before.meta.resource_version
+        return kind is WORKLOAD and same and gave_up(before)
 
     def _take_end(self, raw: Obj, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
         """Take in how a Workload has ended on a cluster; return the Placements that this may concern."""
@@ -391,6 +398,8 @@ class Cache:
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)
+        for _ in self._tables.workloads.give_up_surplus():
+            pass
         for scope in self._listings.scopes_of(kind, None):
             self._listings.set_synced(scope, resource_version)
 
