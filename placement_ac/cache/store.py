@@ -26,6 +26,7 @@ from placement_ac.cache.worker_setup import WorkerSetups
 from placement_ac.cache.workloads import gave_up
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
+    ANNOTATION_CLUSTER_NAMES,
     CREDENTIAL_METHODS,
     MANIFEST_WORK,
     PLACEMENT_SCORE,
@@ -322,7 +323,10 @@ class Cache:
     def _take_end(self, raw: Obj, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
         """Take in how a Workload has ended on a cluster; return the Placements that this may concern."""
         memory = self._tables.failures
-        end = end_of(raw, before.cluster if before else None, now.same_job) if memory else None
+        names = now.job.annotation(ANNOTATION_CLUSTER_NAMES)
+        is_pinned = bool(names) and "," not in names
+        at = before.cluster if before else None
+        end = end_of(raw, at, now.same_job, is_pinned=is_pinned) if memory else None
         if memory is None or end is None or not memory.take(end) or end.is_good:
             return set()
         return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}

@@ -363,6 +363,8 @@ class FleetState:
     """Cluster → what to correct in that annotation: it is ignored."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Cluster → why no new job is sent there: jobs keep failing."""
+    quarantined_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Quarantined cluster → the namespaces whose jobs alone are not sent there, if not all are."""
     retry_at: Mapping[str, datetime] = field(default_factory=dict)
     """Quarantined cluster → when one job may try it; not those that an admin has quarantined."""
     reliability: Mapping[str, float] = field(default_factory=dict)
