@@ -127,6 +127,7 @@ class Cache:
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
+            capacity=capacity,
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)

@@ -116,6 +116,7 @@ def empty_tables(
     sets_up: bool,
     remembers: bool = False,
     reports: bool = False,
+    capacity: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
@@ -130,7 +131,7 @@ def empty_tables(
         decode.managed_cluster,
         with_server=policy.provision,
         with_labels=dispatches or sets_up,
-        with_allocatable=sets_up,
+        with_allocatable=sets_up or capacity,
     )
     return {
         ADMISSION_CHECK: Table(
