@@ -236,11 +236,11 @@ class Cache:
         self, cluster: str, now: datetime, ages: Ages | None = None
     ) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        return self.credentials.provisioning_inputs(cluster, now, ages or {})
+        return self.credentials.provisioning_inputs(cluster, now, {} if ages is None else ages)
 
     def setup_inputs(self, cluster: str, now: datetime, ages: Ages | None = None) -> WorkerSetupInputs:
         """Return all that the ManifestWork of a cluster depends on."""
-        return self.setups.inputs(cluster, now, ages or {})
+        return self.setups.inputs(cluster, now, {} if ages is None else ages)
 
     def set_provisioning_error(self, cluster: str, error: str) -> set[Key]:
         """Take in why the credentials of a cluster could not be written; "": they were."""

@@ -167,6 +167,7 @@ class SinceKind(StrEnum):
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     SETUP_UNNEEDED = auto()  # nobody needs the set-up of a worker
+    SETUP_WRITTEN = auto()  # the set-up of a worker is of one generation
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
