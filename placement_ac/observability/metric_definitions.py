@@ -122,7 +122,8 @@ CONNECTED: Final = _gauge(
 QUARANTINED: Final = _gauge(
     "cluster_quarantined",
     ("check", "cluster"),
-    "1 for each listed cluster that gets no new jobs, because jobs keep failing there or an admin wants it,"
+    "1 for each listed cluster that gets no new jobs, or none of some namespaces, because jobs keep failing"
+    " there or an admin wants it,"
     " else 0; none without `--avoid-after-failure`.",
 )
 RELIABILITY: Final = _gauge(

@@ -186,6 +186,8 @@ ANNOTATION_DELETE_UNKNOWN: Final = "placement-ac.open-cluster-management.io/dele
 have."""
 ANNOTATION_QUARANTINE: Final = "placement-ac.open-cluster-management.io/quarantine"
 """On a MultiKueueCluster: "true", no new job is sent there; "false", failures there quarantine it no more."""
+ANNOTATION_QUOTA_MAX: Final = "placement-ac.open-cluster-management.io/quota-max"
+"""On a MultiKueueCluster: RESOURCE=QUANTITY, comma-separated, the most of its quota that the hub's gets."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 

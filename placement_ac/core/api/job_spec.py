@@ -6,11 +6,11 @@ requirements, but does not copy a Job's own annotations. Most Workloads of a que
 specs are one object. The values of labels may name a run, so they are kept beside it: only the anti-affinity
 of other jobs reads them. Anybody who may create a Job writes all this, so it is read under limits, in linear
 time: of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations none is
-kept.
+kept. All that is kept of one Workload has a limit in bytes as well; `cache.workloads` bounds that of all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice, repeat
 from typing import Final, NamedTuple, TypeVar
@@ -65,6 +65,10 @@ COMPARED_MAX: Final = 32
 """So many tolerations of a podSet are compared with the taints of each flavor of a worker."""
 SHARED_CHARS_MAX: Final = 512
 """Of the values of a Workload's labels together: those that are remembered take 5 MB at most."""
+KEPT_BYTES_MAX: Final = 32_768
+"""Of all that is kept of a Workload together: a usual one takes 1 to 2 KB."""
+TEXT_BYTES: Final = 57
+"""CPython: the bytes that a text and its place in a tuple take besides its characters."""
 NAME_CHARS_MAX: Final = 317
 """Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
@@ -138,6 +142,8 @@ class JobSpec:
     """The limit that they are over, and what to do; they are not known then."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch` or `Pod.v1.`; "": it has none."""
+    kept_bytes: int = field(default=0, repr=False, compare=False)
+    """About how many bytes it takes."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
@@ -183,6 +189,7 @@ def job_spec(raw: Obj) -> JobSpec:
     tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
+        labels = _checked_labels(metas)
         nodes = [_node_terms(pod) for pod in pods]
         requests = [_requests(podset, counted) for podset in podsets]
         claimed = [_claimed(raw, podset) for podset in podsets]
@@ -191,7 +198,7 @@ def job_spec(raw: Obj) -> JobSpec:
             queue=queue,
             kind=_kind(raw),
             annotations=_annotations(metas),
-            label_keys=_label_keys(metas),
+            label_keys=tuple(labels),
             nodes=tuple(filter(None, nodes)),
             tolerations=tolerations,
             tolerations_problem=tolerations_problem,
@@ -202,9 +209,25 @@ def job_spec(raw: Obj) -> JobSpec:
             ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
         )
         _limit("requirements, preferences, names and resources in all", SIZE_MAX, spec.size)
-        return _shared(spec)
+        spec = _shared(spec)
+        _limit_bytes(spec.kept_bytes + kept_bytes(tuple(labels.values())))
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
+    return spec
+
+
+def kept_bytes(kept: object) -> int:
+    """Return about how many bytes a text, or tuples of tuples of texts, take."""
+    if isinstance(kept, str):
+        return TEXT_BYTES + len(kept.encode(errors="replace")) if kept else 0
+    return sum(map(kept_bytes, kept)) if isinstance(kept, tuple) else 0
+
+
+def surplus_of(namespace: str, queue: str) -> JobSpec:
+    """Return the spec of a Workload whose wishes are not kept: those of its namespace are too many."""
+    why = f"the jobs of namespace {namespace} have the most of what is kept of all jobs together"
+    todo = "shorten the labels, annotations, node requirements and tolerations of its jobs"
+    return _shared(JobSpec(queue, problem=f"{todo}, or have fewer of them at once: {why}"))
 
 
 def label_values(raw: Obj, spec: JobSpec) -> tuple[str, ...]:
@@ -276,6 +299,13 @@ def _limit(what: str, most: int, number: int) -> None:
         raise _OverLimit(f"use fewer {what}: at most {most:,} are read, it has {number:,}")
 
 
+def _limit_bytes(number: int) -> None:
+    if number > KEPT_BYTES_MAX:
+        of = "labels, annotations, node requirements and tolerations"
+        why = f"at most {KEPT_BYTES_MAX:,} bytes are kept, they take {number:,}"
+        raise _OverLimit(f"shorten its {of}: {why}")
+
+
 def _limit_names(texts: Iterable[str], of: str = "labels, nodes or resources") -> None:
     longest = max(map(len, texts), default=0)
     if longest > NAME_CHARS_MAX:
@@ -309,11 +339,11 @@ def _labels(meta: Obj) -> dict[str, str]:
     return _texts(get_dict(meta, "labels"))
 
 
-def _label_keys(metas: Sequence[Obj]) -> tuple[str, ...]:
+def _checked_labels(metas: Sequence[Obj]) -> dict[str, str]:
     labels = _merged(map(_labels, metas))
     _limit("labels", NAMES_MAX, len(labels))
     _limit_names(chain.from_iterable(labels.items()))
-    return tuple(labels)
+    return labels
 
 
 def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
@@ -332,10 +362,10 @@ def _claimed(raw: Obj, podset: Obj) -> Requests | None:
     if not get_list(podset, "template", "spec", "resourceClaims"):
         return None
     requested = {PODS, *(name for name, _ in podset_requests(podset))}
-    for where, field in _COUNTS:
+    for where, part in _COUNTS:
         for entry in get_list(raw, "status", *where):
             if get_str(entry, "name") == get_str(podset, "name"):
-                amounts = ((name, milli(text) or 0) for name, text in get_dict(entry, field).items())
+                amounts = ((name, milli(text) or 0) for name, text in get_dict(entry, part).items())
                 return tuple(
                     sorted((name, one) for name, one in amounts if one > 0 and name not in requested)
                 )
@@ -370,6 +400,8 @@ def _shared(spec: JobSpec) -> JobSpec:
     known = _KNOWN.get(spec)
     equal = known() if known else None
     if equal is None:
+        parts = spec.annotations, spec.label_keys, spec.nodes, spec.requests, spec.tolerations, spec.ignored
+        object.__setattr__(spec, "kept_bytes", kept_bytes(parts))  # once for all that share it
         _KNOWN[spec] = ref(spec)
     return equal or spec
 

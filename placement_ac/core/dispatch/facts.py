@@ -102,6 +102,8 @@ class Cluster:
     """Whether Kueue is connected to it."""
     quarantine: str = ""
     """Why it gets no new job; "": it does."""
+    quarantined_for: tuple[str, ...] = ()
+    """The namespaces that this concerns; empty: all."""
     tried_by: str | None = None
     """The uid of the job that tries it, if it is quarantined; "": the next one with room; None: none may."""
     taints: tuple[ClusterTaint, ...] = ()

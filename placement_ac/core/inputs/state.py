@@ -167,6 +167,7 @@ class SinceKind(StrEnum):
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     SETUP_UNNEEDED = auto()  # nobody needs the set-up of a worker
+    SETUP_WRITTEN = auto()  # the set-up of a worker is of one generation
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
@@ -364,6 +365,8 @@ class FleetState:
     """Cluster → what to correct in that annotation: it is ignored."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Cluster → why no new job is sent there: jobs keep failing."""
+    quarantined_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Quarantined cluster → the namespaces whose jobs alone are not sent there, if not all are."""
     retry_at: Mapping[str, datetime] = field(default_factory=dict)
     """Quarantined cluster → when one job may try it; not those that an admin has quarantined."""
     reliability: Mapping[str, float] = field(default_factory=dict)

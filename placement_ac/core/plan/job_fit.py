@@ -233,6 +233,7 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             silent=is_silent(snapshot, entry.name),
             connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
             quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
+            quarantined_for=snapshot.fleet.quarantined_for.get(entry.cluster, ()),
             tried_by=_tried_by(snapshot, entry.cluster, run, wait),
             taints=_taints(snapshot, entry.cluster),
             prices=prices.get(entry.cluster),
@@ -273,6 +274,8 @@ def _tried_by(
     retry_at = snapshot.fleet.retry_at.get(cluster)
     if retry_at is None or snapshot.now < retry_at:
         return None
+    whose = snapshot.fleet.quarantined_for.get(cluster)
+    run, wait = ([job for job in jobs if not whose or job.meta.namespace in whose] for jobs in (run, wait))
     placed = [job.meta.uid for job in run if job.placed_since and job.placed_since >= retry_at]
     waits = (
         job.meta.uid

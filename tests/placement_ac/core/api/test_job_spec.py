@@ -278,6 +278,13 @@ LONG = "shorten the names of labels, nodes or resources: at most 317 characters 
             f"{LONG} 318",
             id="a long resource",
         ),
+        pytest.param(
+            {"labels": {f"l{n:03}": "x" * 60 for n in range(184)}},
+            {"labels": {f"l{n:03}": "x" * 60 for n in range(185)}},
+            "shorten its labels, annotations, node requirements and tolerations: at most 32,768 bytes are"
+            " kept, they take 32,930",
+            id="all together",
+        ),
     ],
 )
 def test_parts_of_a_job_over_a_limit_are_not_kept(most: Any, more: Any, problem: str) -> None:
