@@ -8,7 +8,6 @@ import pytest
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.story.lines import Wanted, job_lines
 from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
@@ -459,44 +458,6 @@ def test_a_queue_that_does_not_exist_is_not_called_inactive() -> None:
 def test_the_steps_of_a_job_that_runs_do_not_say_where_it_waits() -> None:
     raw = placed(ours=entry("check", "Ready", "waits for cluster1: 8 nvidia.com/gpu are used"))
     assert "waits for" not in str(story_of(raw).steps)
-
-
-def sent(count: int = 2, **status: Any) -> Raw:
-    return job("train", QUOTA, spec={"podSets": [{"name": "main", "count": count}]}, **status)
-
-
-def spec_of(annotations: dict[str, str] | None = None, **spec: int) -> Raw:
-    metadata = {"name": "train", "namespace": "team", "annotations": annotations or {}}
-    return {"metadata": metadata, "spec": spec}
-
-
-THERE = {"clusterName": "p-cluster1"}
-
-
-@pytest.mark.parametrize(
-    ("workload", "owner", "pods"),
-    [
-        pytest.param(sent(**THERE), spec_of(parallelism=4), 4, id="more after it was placed"),
-        pytest.param(
-            sent(nominatedClusterNames=["p-cluster1"]), spec_of(parallelism=1), 1, id="while it waits"
-        ),
-        pytest.param(sent(**THERE), spec_of(parallelism=2), 0, id="as it was sent"),
-        pytest.param(sent(**THERE), spec_of(parallelism=8, completions=2), 0, id="no more than completions"),
-        pytest.param(sent(), spec_of(parallelism=4), 0, id="not sent yet"),
-        pytest.param(sent(**THERE), None, 0, id="the Job cannot be read"),
-        pytest.param(
-            sent(**THERE), spec_of({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=4), 0, id="elastic"
-        ),
-    ],
-)
-def test_a_change_of_parallelism_that_kueue_ignores(workload: Raw, owner: Raw | None, pods: int) -> None:
-    said = ignored_parallelism(workload, owner)
-    assert said == (
-        f"Kueue ignores that Job team/train asks for {pods} Pods at a time now: it was sent with 2. For"
-        " another number, delete it and create it again"
-        if pods
-        else ""
-    )
 
 
 def test_a_resource_that_no_queue_names_is_named_as_never_given() -> None:
