@@ -42,7 +42,10 @@ def nominations(setup: HubSetup) -> Iterator[Finding]:
                 "create an AdmissionCheck of placement-ac that names it",
                 f"ClusterQueue {queues[0]}",
             )
-    yield ok("placement-ac nominates clusters for the jobs of all ClusterQueues")
+    yield ok(
+        "placement-ac nominates clusters for the jobs of all ClusterQueues: for each job one that is known to "
+        f"have room, or up to {setup.settings.step_size} where that is not known"
+    )
 
 
 def _kueue_nominates(setup: HubSetup) -> bool:
