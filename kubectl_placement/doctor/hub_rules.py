@@ -31,11 +31,9 @@ from kubectl_placement.doctor import (
     stored_versions,
     worker_setup,
 )
-from kubectl_placement.doctor.finding import Finding, ok
+from kubectl_placement.doctor.finding import Finding, skip
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.setup import HubRule, HubSetup
-from placement_ac.core.api.constants import DEPLOYMENT
-from placement_ac.core.api.kueue_deployment import is_kueue
 
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
@@ -74,7 +72,7 @@ _NEED_KUEUE: Final = frozenset(
     )
 )
 """The rules about Kueue's Deployment and its configuration, which the stand-in does not have."""
-_STAND_IN: Final = ok("not on the embedded hub: Kueue is a stand-in there")
+_STAND_IN: Final = skip("not on the embedded hub: Kueue is a stand-in there")
 
 
 def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
@@ -82,11 +80,7 @@ def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
     return grouped(finding for rule in RULES for finding in _findings(rule, setup))
 
 
-def _has_kueue(setup: HubSetup) -> bool:
-    return any(map(is_kueue, setup.dump.of(DEPLOYMENT)))
-
-
 def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:
-    if rule.check in _NEED_KUEUE and setup.is_embedded and not _has_kueue(setup):
+    if rule.check in _NEED_KUEUE and setup.has_stand_in:
         return (replace(_STAND_IN, check=rule.check),)
     return rule.findings(setup)

@@ -341,6 +341,7 @@ CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
 CLUSTER_LACKS: Final = "ClusterLacks"
 CLUSTER_MAINTENANCE: Final = "ClusterMaintenance"
+LEADER_ELECTION: Final = "LeaderElection"
 NO_CLUSTER_FITS: Final = "NoClusterFits"
 NOMINATED: Final = "Nominated"
 ANNOTATION_IGNORED: Final = "AnnotationIgnored"
@@ -366,6 +367,7 @@ EVENTS: Final = {
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
     CLUSTER_LACKS: ("Warning", "a listed cluster lacks what the probe looks for"),
     CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
+    LEADER_ELECTION: ("Normal", "a replica became leader"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),

@@ -65,7 +65,7 @@ from tests.support.kubeconfigs import one_context
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
-    assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.fix] == []
+    assert [one for one in of_the_healthy_hub() if one.is_problem or one.fix] == []
     assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
 
 
@@ -233,7 +233,7 @@ def test_a_decision_of_another_placement_is_named_though_the_hub_is_read_once() 
     objects[DECISION]["metadata"]["ownerReferences"] = [owner | {"uid": "now"}]
     other["metadata"] |= {"name": "former", "ownerReferences": [owner | {"uid": "before"}]}
     findings = examined(read({**objects, ("PlacementDecision", healthy.NS, "former"): other}))
-    [found] = [one for one in findings if one.level is not Level.OK]
+    [found] = [one for one in findings if one.is_problem]
     name = healthy.PLACEMENT
     ignored = f"Placement {name} does not own it, so it is ignored"
     assert (found.check, found.message) == (
