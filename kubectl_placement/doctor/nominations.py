@@ -43,8 +43,8 @@ def nominations(setup: HubSetup) -> Iterator[Finding]:
                 f"ClusterQueue {queues[0]}",
             )
     yield ok(
-        "placement-ac nominates clusters for the jobs of all ClusterQueues: for each job one that is known to "
-        f"have room, or up to {setup.settings.step_size} where that is not known"
+        "placement-ac nominates clusters for the jobs of all ClusterQueues: for each job one that is known "
+        f"to have room, or up to {setup.settings.step_size} where that is not known"
     )
 
 
