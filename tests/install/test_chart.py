@@ -14,6 +14,7 @@ from kubernetes_validate import utils
 from placement_ac.config.layout import BY_PATH, PATHS, as_file
 from placement_ac.core.api.durations import parse_seconds
 from tests.support import chart
+from tests.support.admission_policy import policy
 from tests.support.chart import CHART, GIVEN, HOOK, comparable, files, helm, merged, template
 from tests.support.installation import (
     NAME,
@@ -273,6 +274,34 @@ def test_an_account_that_is_there_already() -> None:
     objects = template({"serviceAccount": {"create": False, "name": "mine"}})
     subjects = {subject["name"] for obj in objects for subject in obj.get("subjects", ())}
     assert (subjects, pod_of(objects)["serviceAccountName"]) == ({"mine"}, "mine")
+
+
+def test_the_policy_for_the_account_is_that_of_kustomize() -> None:
+    """But for the account of the release, and the rights that a value adds."""
+    rights = {"tekton.dev": {"pipelineruns": ["create", "watch"]}, "batch": {"cronjobs": ["get"]}}
+    values: Object = {
+        "admissionPolicy": {"enabled": True, "moreRights": rights},
+        "credentials": {"account": "hub"},
+        "serviceAccount": {"create": False, "name": "mine"},
+    }
+    objects = template(values, namespace="ours")
+    made, binding = (of(objects, f"ValidatingAdmissionPolicy{kind}") for kind in ("", "Binding"))
+    wanted = policy()
+    wanted["matchConditions"] = [
+        {
+            "name": "controller",
+            "expression": "request.userInfo.username == 'system:serviceaccount:ours:mine'",
+        }
+    ]
+    variables = {one["name"]: one for one in wanted["variables"]}
+    granted = yaml.safe_load(variables["rights"]["expression"])
+    granted = granted | rights | {"batch": granted["batch"] | rights["batch"]}
+    variables["rights"]["expression"] = json.dumps(granted, sort_keys=True, separators=(",", ":"))
+    variables["accounts"]["expression"] = '["hub","multikueue"]'
+    assert made["spec"] == wanted
+    assert binding["spec"] == {"policyName": NAME, "validationActions": ["Deny"]}
+    for obj in (made, binding):
+        kubernetes_validate.validate(obj, "1.37", strict=True)
 
 
 def test_the_alerts_name_this_release() -> None:

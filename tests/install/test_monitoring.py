@@ -9,7 +9,7 @@ import pytest
 import yaml
 from promql_parser import AggModifierType, AggregateExpr, BinaryExpr, Call, VectorSelector
 
-from placement_ac.observability.metric_definitions import DEFINITIONS
+from placement_ac.observability.metric_definitions import DEFINITIONS, QUARANTINED
 from tests.support.documents import MONITORING, table
 from tests.support.monitoring import (
     FOLDER,
@@ -124,6 +124,16 @@ def test_an_alert_fires_for_a_state_that_comes_and_goes(alert: str, down: int, u
         since = (now if since is None else since) if is_low else None
         fired |= since is not None and now - since >= hold
     assert fired is fires
+
+
+def test_the_alert_of_a_quarantine_holds_for_one_of_some_namespaces_alone() -> None:
+    """Whatever shows the metric says what its help says."""
+    phrase = "gets no new jobs, or none of some namespaces"
+    assert phrase in QUARANTINED.help
+    [alert] = [rule for rule in rules() if rule["alert"] == "PlacementAcClusterQuarantined"]
+    assert phrase in alert["annotations"]["summary"]
+    [panel] = [panel for panel in panels() if QUARANTINED.name in str(panel.get("targets"))]
+    assert phrase in panel["description"]
 
 
 def test_the_docs_have_every_alert() -> None:

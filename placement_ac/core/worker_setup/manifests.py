@@ -49,10 +49,11 @@ _LOCAL_QUEUE_PATHS: Final = {
     PENDING: ".status.pendingWorkloads",
     RESERVING: ".status.reservingWorkloads",
 }
-_KINDS: Final = {
+SETUP_KINDS: Final = {
     kind.kind: kind
     for kind in (NAMESPACE, RESOURCE_FLAVOR, COHORT, TOPOLOGY, CLUSTER_QUEUE, LOCAL_QUEUE, DEPLOYMENT)
 }
+"""By name, in the order in which they are made; the Deployment, Kueue's, is only read."""
 
 
 def wanted_setup(inputs: WorkerSetupInputs) -> tuple[Body, ...]:
@@ -110,7 +111,7 @@ def _local_queues(
 
 
 def _order(manifest: Body) -> tuple[int, ManifestKey]:
-    return list(_KINDS).index(manifest["kind"]), key_of_manifest(manifest)
+    return list(SETUP_KINDS).index(manifest["kind"]), key_of_manifest(manifest)
 
 
 def key_of_manifest(manifest: Obj) -> ManifestKey:
@@ -262,7 +263,7 @@ def _paths(manifest: Body) -> Mapping[str, str]:
 
 
 def _identifier(manifest: Body) -> Body:
-    kind: Kind = _KINDS[manifest["kind"]]
+    kind: Kind = SETUP_KINDS[manifest["kind"]]
     group = {"group": kind.group} if kind.group else {}
     namespace = {"namespace": namespace_of(manifest)} if kind.namespaced else {}
     return group | {"resource": kind.plural} | namespace | {"name": name_of(manifest)}
