@@ -173,7 +173,6 @@ def test_every_value_makes_valid_objects(monkeypatch: pytest.MonkeyPatch) -> Non
         "kueue": {"namespace": "1"},
         "placements": {"namespaces": ["2"]},
         "credentials": {"account": "3"},
-        "config": {"leader-elect-resource-name": "4", "leader-elect-resource-namespace": "5"},
     }
     objects, of_digits = template(EVERYTHING), template(merged(EVERYTHING, names), "6", "7")
     for obj in (*objects, *of_digits):
