@@ -15,6 +15,7 @@ from importlib import import_module
 
 def main() -> None:
     """Run the command that is asked for."""
+    open_standard_streams()
     dump_nothing()
     if sys.argv[1:2] == ["run"]:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -35,6 +36,20 @@ def _stop_before_start(number: int, _: object) -> None:
 def show_controls() -> None:
     """Show control characters in what this process prints, tracebacks too."""
     import_module("placement_ac.cli.terminal").show_controls()
+
+
+def open_standard_streams() -> None:
+    """Open those that were closed when this process began, on /dev/null.
+
+    Else what it opens next gets their numbers, and Python has no object to write to.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.fstat(number)
+                continue
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def dump_nothing() -> None:

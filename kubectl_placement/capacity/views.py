@@ -40,16 +40,26 @@ class Row:
     largest: int | None = None
     read_at: datetime | None = None
     """When the oldest of its numbers was read; None: just now, or of a namespace."""
+    asked_at: datetime | None = None
+    """When the worker was asked on which it is based, of several the first; None: as for `read_at`."""
     lends: bool = False
     """Whether a cohort lends to it without a limit of its own: `borrowable` is None."""
+    on_hub: bool = False
+    """Whether it is a ClusterQueue of the hub."""
 
 
 def rows_of(report: CapacityReport, by: By) -> tuple[Row, ...]:
-    """Return the rows of a view, by name, in each the GPUs first. For teams: see `team_rows`."""
+    """Return the rows of a view, by name, in each the GPUs first. For teams: see `team_rows`.
+
+    A cluster that is not known has a row without numbers.
+    """
     groups: dict[str, list[tuple[Quota, datetime | None]]] = {}
     for name, quota, read_at in _parts(report, by):
         groups.setdefault(name, []).append((quota, read_at))
-    return tuple(row for name in sorted(groups) for row in _rows(name, groups[name], report.gpus))
+    rows = {name: list(_rows(name, parts, report)) for name, parts in groups.items()}
+    for cluster in report.clusters if by == "cluster" else ():
+        rows.setdefault(cluster.name, [Row(cluster.name, "", "")])
+    return tuple(row for name in sorted(rows) for row in rows[name])
 
 
 def _parts(report: CapacityReport, by: By) -> Iterator[tuple[str, Quota, datetime | None]]:
@@ -65,22 +75,27 @@ def _parts(report: CapacityReport, by: By) -> Iterator[tuple[str, Quota, datetim
             yield cluster.name, cluster.quota, cluster.read_at
 
 
-def _rows(name: str, parts: Iterable[tuple[Quota, datetime | None]], gpus: tuple[str, ...]) -> Iterator[Row]:
-    known = list(parts)
-    read_at = min((at for _, at in known if at), default=None)
-    sums = added(pair for quota, _ in known for pair in quota.items())
-    for supply in sorted(sums, key=lambda one: (by_resource(one.resource, gpus), one.flavor)):
-        yield _row(name, supply, sums[supply], read_at)
+def _rows(name: str, parts: list[tuple[Quota, datetime | None]], report: CapacityReport) -> Iterator[Row]:
+    asked_at = min((at for _, at in parts if at), default=None)
+    sums = added(pair for quota, _ in parts for pair in quota.items())
+    for supply in sorted(sums, key=lambda one: (by_resource(one.resource, report.gpus), one.flavor)):
+        yield _row(name, supply, sums[supply], report, asked_at)
 
 
-def _row(name: str, supply: Supply, amounts: Amounts, read_at: datetime | None) -> Row:
-    return Row(name, supply.flavor, supply.resource, *amounts, read_at, amounts.borrowable is None)
+def _row(
+    name: str, supply: Supply, amounts: Amounts, report: CapacityReport, asked_at: datetime | None
+) -> Row:
+    read_at = max(asked_at, report.counted_at) if asked_at and report.counted_at else asked_at
+    return Row(name, *supply, *amounts, read_at, asked_at, amounts.borrowable is None)
 
 
 def total_rows(report: CapacityReport) -> tuple[Row, ...]:
     """Return a row for each resource, with the sum of all clusters that are known."""
     totals = report.totals()
-    return tuple(_row("", Supply("", resource), amounts, None) for resource, amounts in totals.items())
+    asked_at = min((one.read_at for one in report.clusters if one.known and one.read_at), default=None)
+    return tuple(
+        _row("", Supply("", resource), amounts, report, asked_at) for resource, amounts in totals.items()
+    )
 
 
 def team_rows(workloads: Iterable[Workload], gpus: tuple[str, ...]) -> tuple[Row, ...]:

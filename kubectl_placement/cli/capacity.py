@@ -45,7 +45,7 @@ NAMESPACE: Final = str(Settings.model_fields["kueue_namespace"].default)
 """Where the ConfigMaps are by default."""
 AGAIN: Final = "ask the workers with --workers"
 WAITING_UNKNOWN: Final = {
-    "controller": "WAITING is not known, and jobs that came since AGE do not count: without "
+    "controller": "WAITING is not known, and jobs that came since ASKED do not count: without "
     "--dispatcher, the controller does not read the requests of jobs",
     "workers": "WAITING is not known: you may not list Workloads in all namespaces",
 }
@@ -123,6 +123,15 @@ class Answer:
     now: datetime
     space: str = ""
     """The namespace of the Workloads of teams; "": all."""
+    hub_problem: str = ""
+    """Why the hub's own queues are not shown."""
+
+    @property
+    def total_name(self) -> str:
+        """Return `TOTAL`, of how many clusters if some are not known: their numbers are not in the sum."""
+        known = sum(cluster.known for cluster in self.report.clusters)
+        every = len(self.report.clusters)
+        return "TOTAL" if known == every else f"TOTAL ({known} of {every} clusters)"
 
 
 @click.command("capacity", cls=ReadCommand, epilog="Example:  placement-ac capacity --by placement")
@@ -180,11 +189,16 @@ async def _read(client: Client, where: CapacitySource, question: Question) -> An
         report = await ask_workers(client, *where.namespaces, where.timeout, where.access_providers)
     else:
         report = await _published(client, where, queues=question.by == "queue")
-    rows, totals = rows_of(report, question.by), total_rows(report)
+    rows, totals, hub_problem = rows_of(report, question.by), total_rows(report), ""
+    if question.by == "queue":
+        from kubectl_placement.cli.capacity_hub import queues_of_hub  # noqa: PLC0415  # see there
+
+        on_hub, hub_problem = await queues_of_hub(client, *where.namespaces, report.gpus)
+        rows = (*on_hub, *rows)
     if question.gpus_only:
         rows, totals = _gpus(rows, report.gpus), _gpus(totals, report.gpus)
     source: Literal["controller", "workers"] = "workers" if where.workers else "controller"
-    return Answer(question.by, source, rows, totals, report, datetime.now(UTC))
+    return Answer(question.by, source, rows, totals, report, datetime.now(UTC), hub_problem=hub_problem)
 
 
 async def _published(client: Client, where: CapacitySource, *, queues: bool) -> CapacityReport:
@@ -212,7 +226,8 @@ async def _teams(client: Client, where: CapacitySource, question: Question) -> A
 
 
 def _gpus(rows: tuple[Row, ...], gpus: Sequence[str]) -> tuple[Row, ...]:
-    return tuple(row for row in rows if row.resource in gpus)
+    """Return the rows of GPUs, and those of clusters that are not known."""
+    return tuple(row for row in rows if row.resource in gpus or not row.resource)
 
 
 async def _watch(client: Client, where: CapacitySource, question: Question, form: Form) -> None:
@@ -253,11 +268,21 @@ def capacity_document(answer: Answer) -> dict[str, object]:
     return {
         "by": answer.by,
         "source": answer.source,
-        "rows": [{answer.by: row.name} | _values(answer, row) for row in answer.rows],
+        "rows": [_named(answer, row) | _values(answer, row) for row in answer.rows],
         "totals": [_values(answer, row) for row in answer.totals],
         "clusters": clusters,
+        "countedAt": answer.report.counted_at,
         "note": answer.report.note,
     }
+
+
+def _named(answer: Answer, row: Row) -> dict[str, object]:
+    named: dict[str, object] = {answer.by: row.name}
+    return named | {"on": _on(row)} if answer.by == "queue" else named
+
+
+def _on(row: Row) -> str:
+    return "hub" if row.on_hub else "workers"
 
 
 def _values(answer: Answer, row: Row) -> dict[str, object]:
@@ -271,11 +296,15 @@ def _csv(answer: Answer) -> str:
     text = io.StringIO()
     columns = _columns(answer)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((answer.by, *columns, "readAt"))
+    has_on = answer.by == "queue"
+    writer.writerow((answer.by, *(("on",) if has_on else ()), *columns, "readAt"))
     for row in answer.rows:
         values = (getattr(row, name) for name in columns)
         cells = (number_of(value) if isinstance(value, int) else value for value in values)
-        writer.writerow(_harmless(cell) for cell in (row.name, *cells, plain(row.read_at) or ""))
+        writer.writerow(
+            _harmless(cell)
+            for cell in (row.name, *((_on(row),) if has_on else ()), *cells, plain(row.read_at) or "")
+        )
     return text.getvalue()
 
 
@@ -286,18 +315,23 @@ def _harmless(cell: object) -> object:
 
 def _table(answer: Answer, wide: bool) -> Iterator[RenderableType]:
     columns = _columns(answer)
-    has_age = answer.source == "controller"
-    table = plain_table(answer.by.upper(), *map(str.upper, columns), *(("AGE",) if has_age else ()))
-    for number in range(1 + columns.index("resource") + 1, 1 + len(columns)):
+    has_age, has_on = answer.source == "controller", answer.by == "queue"
+    names = (answer.by.upper(), *(("ON",) if has_on else ()), *map(str.upper, columns))
+    table = plain_table(*names, *(("AGE", "ASKED") if has_age else ()))
+    for number in range(names.index("RESOURCE") + 1, len(names)):
         table.columns[number].justify = "right"
-    for row in answer.rows:
-        age = (age_text((answer.now - row.read_at).total_seconds()) if row.read_at else "",)
-        table.add_row(safe_text(row.name), *_cells(row, columns), *(age if has_age else ()))
-    for row in answer.totals:
-        table.add_row(safe_text("TOTAL", "bold"), *_cells(row, columns), *(("",) if has_age else ()))
+    for row in (*answer.rows, *answer.totals):
+        name = safe_text(row.name) if row.name else safe_text(answer.total_name, "bold")
+        on = (_on(row) if row.name else "",) if has_on else ()
+        ages = (_age(answer, row.read_at), _age(answer, row.asked_at)) if has_age else ()
+        table.add_row(name, *on, *_cells(row, columns), *ages)
     yield table
     if wide:
         yield from _clusters_of_placements(answer)
+
+
+def _age(answer: Answer, at: datetime | None) -> str:
+    return age_text((answer.now - at).total_seconds()) if at else ""
 
 
 def _cells(row: Row, columns: Sequence[str]) -> Iterator[RenderableType]:
@@ -329,6 +363,8 @@ def _report_problems(answer: Answer) -> None:
     if answer.by == "team" and not answer.rows:
         place = f" in namespace {answer.space}" if answer.space else ""
         click.echo(f"No Workloads with quota{place}", err=True)
+    if answer.hub_problem:
+        click.echo(f"the hub's own ClusterQueues are not shown: {answer.hub_problem}", err=True)
     if any(row.waiting is None for row in answer.totals):
         click.echo(WAITING_UNKNOWN[answer.source], err=True)
     if answer.report.note:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from kubectl_placement.cli.doctor_table import doctor_table, levels, prompt
+from kubectl_placement.cli.doctor_table import counts, doctor_table, prompt
 from kubectl_placement.cli.hub_options import (
     HubReading,
     HubSource,
@@ -25,7 +25,7 @@ from kubectl_placement.cli.worker_options import (
     require_hub,
     worker_options,
 )
-from kubectl_placement.doctor.finding import DoctorRule, Finding, Level
+from kubectl_placement.doctor.finding import DoctorRule, Finding
 from kubectl_placement.doctor.fleet_rules import RULES as FLEET_RULES
 from kubectl_placement.doctor.folding import causes_of, fold
 from kubectl_placement.doctor.hub_rules import RULES, examine_hub
@@ -57,7 +57,7 @@ KINDS: Final = (*(kind for kind in kinds.ALL_KINDS if kind not in _UNUSED), JOB)
 @click.option("--list", "only_list", is_flag=True, help="Print the checks, and exit.")
 @output("json", "yaml")
 def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, form: Form) -> None:
-    """Check the setup of this hub: each line is OK, WARN or FAIL, with the command that fixes it.
+    """Check the setup of this hub: each line is OK, SKIP, WARN or FAIL, with the command that fixes it.
 
     The consequences of a problem are below it, and do not count as others.
 
@@ -74,15 +74,15 @@ def command(where: HubSource, wanted: WorkerOptions | None, only_list: bool, for
         return
     findings = _examined(where, wanted)
     problems = fold(findings)
-    count = levels(problems)
+    count = counts(problems)
     document = {
         "findings": [_entry(*pair) for pair in zip(findings, causes_of(findings), strict=True)],
-        "summary": {level.lower(): number for level, number in count.items()},
+        "summary": count,
     }
     emit(form, document, lambda _: doctor_table(problems))
     if any(finding.fix for finding in findings) and (where.kubeconfig or where.context or where.dump_files):
         click.echo("switch your current context to this hub before you paste the fixes", err=True)
-    if count[Level.FAIL]:
+    if count["fail"]:
         click.get_current_context().exit(FAILED_EXIT)
 
 

@@ -10,8 +10,10 @@ from kubectl_placement.doctor.folding import FoldedFinding
 from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.text import count_text
 
-_COLOURS: Final = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
+_COLOURS: Final = {Level.OK: "green", Level.SKIP: "dim", Level.WARN: "yellow", Level.FAIL: "red"}
 _INDENT: Final = " " * 6
+_UNKNOWN: Final = "unknown"
+_APART: Final = {Level.SKIP.lower(): "skipped", _UNKNOWN: "unknown"}
 
 
 def doctor_table(problems: Sequence[FoldedFinding]) -> Iterator[Text]:
@@ -23,7 +25,7 @@ def doctor_table(problems: Sequence[FoldedFinding]) -> Iterator[Text]:
         if problem.finding.fix:
             yield Text(prompt(problem.finding.fix), style="cyan")
         yield from (Text(f"{_INDENT}{one_line(line)}", "dim") for line in _follow_up(problem))
-    yield Text(summary_text(levels(problems)))
+    yield Text(summary_text(counts(problems)))
 
 
 def prompt(fix: str) -> str:
@@ -31,18 +33,22 @@ def prompt(fix: str) -> str:
     return f"{_INDENT}$ {fix}"
 
 
-def levels(problems: Sequence[FoldedFinding]) -> Mapping[Level, int]:
-    """Return how many problems there are of each level; what follows from one does not count."""
-    all_levels = [problem.level for problem in problems]
-    return {level: all_levels.count(level) for level in Level}
+def counts(problems: Sequence[FoldedFinding]) -> Mapping[str, int]:
+    """Return how many problems there are of each level; those that are only unknown are no warnings.
+
+    Findings that follow from a problem do not count.
+    """
+    found = [_UNKNOWN if problem.is_unknown else problem.level.lower() for problem in problems]
+    return {key: found.count(key) for key in (*map(str.lower, Level), _UNKNOWN)}
 
 
-def summary_text(count: Mapping[Level, int]) -> str:
-    """Return `2 problems, 1 warning, 31 checks passed`."""
+def summary_text(count: Mapping[str, int]) -> str:
+    """Return `2 problems, 1 warning, 19 checks passed, 12 skipped`, and `1 unknown` if there is any."""
     parts = (
-        count_text(count[Level.FAIL], "problem"),
-        count_text(count[Level.WARN], "warning"),
-        f"{count_text(count[Level.OK], 'check')} passed",
+        count_text(count["fail"], "problem"),
+        count_text(count["warn"], "warning"),
+        f"{count_text(count['ok'], 'check')} passed",
+        *(f"{count[key]} {word}" for key, word in _APART.items() if count[key]),
     )
     return ", ".join(parts)
 

@@ -17,7 +17,7 @@ from kubectl_placement.cli.hub_options import (
     EXPLAIN_KINDS,
     HubSource,
     hub_options,
-    own_job_notes,
+    may_run_again,
     read_all_namespaces,
 )
 from kubectl_placement.cli.missing_kinds import (
@@ -59,6 +59,7 @@ from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.hub.requirements import READ_KINDS, SCHEDULING_KINDS, SERVED_KINDS
+from kubectl_placement.jobs.finished_jobs import warning_text
 from kubectl_placement.jobs.lookup import SubjectNotFound
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from placement_ac.cli.documents import Form, output
@@ -148,7 +149,9 @@ def _explain_workload(
     require_settings(reading)
     raw = find_workload(reading.view, parse_subject(words, reading.view).name, where.namespace)
     report_missing(reading)
-    view, notes, job = reading.view, own_job_notes(where, reading, raw), workload_with_job(raw)
+    view, notes, job = reading.view, list[str](), workload_with_job(raw)
+    if may_run_again(where, reading, raw):
+        notes.append(warning_text("its Job", sent=bool(job.cluster)))
     if wanted:
         view = with_quota(where, view, workers_to_ask(view, job), wanted)
         notes += foreign_job_notes(where, view, raw, wanted)

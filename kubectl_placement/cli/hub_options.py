@@ -35,8 +35,7 @@ from kubectl_placement.hub.kinds import (
     QUEUE_KINDS,
     SETTINGS_KINDS,
 )
-from kubectl_placement.jobs.finished_jobs import short_ttl, warning_text
-from kubectl_placement.jobs.ignored_change import ignored_parallelism
+from kubectl_placement.jobs.finished_jobs import short_ttl
 from kubectl_placement.jobs.waiting_jobs import owner_of
 from kubectl_placement.readers.hub_reader import (
     PAUSE_SECONDS,
@@ -238,33 +237,23 @@ async def with_all_namespaces(
     return replace(reading, view=view, elsewhere=elsewhere)
 
 
-async def read_own_job(client: Client, workload: Object) -> Object | None:
-    """Return the Job of an unfinished Workload; None: it has none, or the caller may not read it."""
+def may_run_again(where: HubSource, reading: HubReading, workload: Object) -> bool:
+    """Whether a worker may remove the Workload's Job before the hub's Kueue has seen its end.
+
+    False if that is unknown: a dump has no Jobs.
+    """
     owner, namespace = owner_of(workload), key_of(workload)[0]
     is_finished = condition_of(workload, "Finished").get("status") == "True"
-    if is_finished or get_str(owner, "kind") != JOB.kind:
-        return None
+    if where.dump_files or is_finished or get_str(owner, "kind") != JOB.kind:
+        return False
     place = OneObject(namespace, get_str(owner, "name"))
-    return next(iter((await read_kinds(client, (JOB,), {JOB: (place,)})).of(JOB)), None)
 
-
-def own_job_notes(where: HubSource, reading: HubReading, workload: Object) -> list[str]:
-    """Return what is wrong with the Job of a Workload: a change that is ignored, and that it may run again.
-
-    Nothing if that is unknown: a dump has no Jobs.
-    """
-    if where.dump_files:
-        return []
-
-    async def read(client: Client) -> list[str]:
-        job = await read_own_job(client, workload)
-        notes = [ignored_parallelism(workload, job)]
-        if job is not None and short_ttl(job) is not None:
-            settings, dump = reading.view.settings, await read_installations(client, reading)
-            if not HubKueue(dump, settings.kueue_namespace, settings.kueue_version).clears_ttl:
-                sent = bool(get_str(workload, "status", "clusterName"))
-                notes.append(warning_text("its Job", sent=sent))
-        return [note for note in notes if note]
+    async def read(client: Client) -> bool:
+        jobs = (await read_kinds(client, (JOB,), {JOB: (place,)})).of(JOB)
+        if all(short_ttl(job) is None for job in jobs):
+            return False
+        settings, dump = reading.view.settings, await read_installations(client, reading)
+        return not HubKueue(dump, settings.kueue_namespace, settings.kueue_version).clears_ttl
 
     return with_client(where, read)
 

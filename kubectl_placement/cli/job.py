@@ -8,7 +8,7 @@ import click
 from rich.console import RenderableType
 
 from kubectl_placement.cli.controller_line import controller_problem
-from kubectl_placement.cli.hub_options import HubReading, read_once, read_own_job, watch_hub
+from kubectl_placement.cli.hub_options import HubReading, read_once, watch_hub
 from kubectl_placement.cli.job_access import job_argument, with_hub
 from kubectl_placement.cli.job_options import (
     STORY_KINDS,
@@ -33,7 +33,6 @@ from kubectl_placement.cli.worker_options import (
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.record import relocated
-from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.jobs.lookup import SubjectNotFound, find_workloads
 from kubectl_placement.jobs.worker_quota import workers_to_ask
 from kubectl_placement.readers.hub_reader import Namespaces
@@ -126,9 +125,6 @@ class JobCommand:
         """Return the whole story. Raises as `story`, and BadSettings."""
         reading = await self.with_quota(client, reading, space)
         shown = self.story(reading, space, sees_all=WORKLOAD not in within)
-        if ignored := ignored_parallelism(shown.raw, await read_own_job(client, shown.raw)):
-            story = replace(shown.story, notes=(ignored, *shown.story.notes))
-            shown = replace(shown, story=story, notes=(ignored, *shown.notes))
         return await self.with_pods(client, shown)
 
     async def with_quota(self, client: Client, reading: HubReading, space: str) -> HubReading:

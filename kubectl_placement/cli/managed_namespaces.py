@@ -1,4 +1,4 @@
-"""Read whether the hub's Kueue manages the namespaces of jobs, as far as the caller may."""
+"""Read which namespaces and resources the hub's Kueue manages, as far as the caller may."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from kubectl_placement.hub.dump import Dump
 from kubectl_placement.hub.managed_namespaces import selects_namespaces, unmanaged, unmanaged_text
 from kubectl_placement.readers.hub_reader import OneObject, read_kinds
 from placement_ac.core.api.constants import NAMESPACE
-from placement_ac.core.api.fields import name_of
+from placement_ac.core.api.fields import get_dict, name_of
 from placement_ac.kube.client import Client
 
 
@@ -18,7 +18,7 @@ async def read_unmanaged(client: Client, reading: HubReading, names: Iterable[st
     kueue = _kueue(reading, await read_installations(client, reading))
     places = [OneObject("", name) for name in sorted({*names} - {""})]
     if not places or not selects_namespaces(kueue.config):
-        return reading
+        return _with_unmanaged(reading, kueue, Dump())
     return _with_unmanaged(reading, kueue, await read_kinds(client, (NAMESPACE,), {NAMESPACE: places}))
 
 
@@ -36,4 +36,5 @@ def _with_unmanaged(reading: HubReading, kueue: HubKueue, there: Dump) -> HubRea
     namespaces = {name_of(raw): raw for raw in there.of(NAMESPACE)}
     left = unmanaged(kueue.config, kueue.gates, kueue.release, namespaces)
     texts = {name: unmanaged_text(kueue.config, name) for name in left}
-    return replace(reading, view=replace(reading.view, unmanaged=texts))
+    resources = None if kueue.config_problem else get_dict(kueue.config, "resources")
+    return replace(reading, view=replace(reading.view, unmanaged=texts, kueue_resources=resources))

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kubectl_placement.cli.explain_workload import placed_text
 from kubectl_placement.cli.hub_options import HubReading, HubSource, hub_options, read_all_namespaces
+from kubectl_placement.cli.job_defaults import with_job_defaults
 from kubectl_placement.cli.managed_namespaces import read_unmanaged, unmanaged_in_dump
 from kubectl_placement.cli.missing_kinds import report_missing, require_served, require_settings
 from kubectl_placement.cli.output import emit, safe_text
@@ -168,6 +169,7 @@ def _with_job_inputs(where: HubSource, reading: HubReading, manifests: Sequence[
 
     async def read(client: Client) -> HubReading:
         found = await with_setup_inputs(client, reading, manifests)
+        found = await with_job_defaults(client, found, [one for one in manifests if is_job(one)])
         return await read_unmanaged(client, found, names) if names else found
 
     return with_client(where, read)

@@ -13,7 +13,7 @@ from typing import Final
 from kubectl_placement.doctor.cluster_sets import MISSING_SET
 from kubectl_placement.doctor.commands import HUB, manifest
 from kubectl_placement.doctor.deletion import unlist
-from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Cause, Finding, fail, of_cluster, ok, skip, warn
 from kubectl_placement.doctor.namespace_selectors import selects_none
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub.dump import Object
@@ -42,6 +42,7 @@ _NOT_COMBINED: Final = (
     "MultiKueueWithProvisioningRequest",
 )
 """Kueue's reasons of a ClusterQueue whose checks do not go together."""
+_NO_CHECK: Final = skip("there is no check of ours")
 
 
 @hub_rule(
@@ -74,7 +75,7 @@ def check_parameters(setup: HubSetup) -> Iterator[Finding]:
             yield fail(f"AdmissionCheck {name}: {refused.message}", fix, label(name))
     yield from _of_other_controllers(setup)
     names = [check.meta.name for check in setup.view.our_checks]
-    yield ok(f"the Placement of {joined(names)} exists" if names else "there is no check of ours")
+    yield ok(f"the Placement of {joined(names)} exists") if names else _NO_CHECK
 
 
 def _of_other_controllers(setup: HubSetup) -> Iterator[Finding]:
@@ -127,9 +128,11 @@ def check_condition(setup: HubSetup) -> Iterator[Finding]:
             yield fail(message, fix, label(name), causes)
         for cluster, why in queue_remarks_of(check).items():
             fix = shlex.join(("placement-ac", "doctor", "--workers", "--cluster", cluster))
-            yield warn(f"AdmissionCheck {name}: {cluster}: {why}", fix, f"cluster {cluster}")
+            message, about = f"AdmissionCheck {name}: {cluster}: {why}", of_cluster(cluster)
+            causes = (Cause("worker-queues", about), Cause("worker-cluster-queues", about))
+            yield warn(message, fix, about, causes, cluster)
     names = [check.meta.name for check in setup.view.our_checks]
-    yield ok(f"AdmissionCheck {joined(names)} is Active" if names else "there is no check of ours")
+    yield ok(f"AdmissionCheck {joined(names)} is Active") if names else _NO_CHECK
 
 
 def label(check: str) -> str:
@@ -178,7 +181,7 @@ def multikueue_checks(setup: HubSetup) -> Iterator[Finding]:
                 label(check.meta.name),
             )
     names = joined(check.meta.name for check in checks)
-    yield ok(f"the list of {names} exists, or will exist" if names else "there are none")
+    yield ok(f"the list of {names} exists, or will exist") if names else skip("there are none")
 
 
 @hub_rule(
@@ -318,7 +321,7 @@ def cluster_queues(setup: HubSetup) -> Iterator[Finding]:
         if closed := selects_none(HUB, queue):
             yield closed
     names = joined(map(name_of, queues))
-    yield ok(f"ClusterQueue {names} admits jobs" if names else "no ClusterQueue lists our checks")
+    yield ok(f"ClusterQueue {names} admits jobs") if names else skip("no ClusterQueue lists our checks")
 
 
 def _causes_of_inactivity(queue: Object, reason: str) -> Iterator[Cause]:

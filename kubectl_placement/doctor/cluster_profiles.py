@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kubectl_placement.doctor.finding import Finding, fail, ok
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip
 from kubectl_placement.doctor.kueue import (
     ACCESS,
     CLUSTER_PROFILE_GATE,
@@ -32,7 +32,7 @@ INVENTORY_CRD: Final = (
 RENAMED: Final = KueueRelease(0, 19, 0)
 OCM_PROVIDER: Final = "open-cluster-management"
 PLUGIN: Final = "/plugins/cp-creds"
-_NOT_USED: Final = ok("no worker uses a ClusterProfile's credentials")
+_NOT_USED: Final = skip("no worker uses a ClusterProfile's credentials")
 
 
 def profiles_in_use(setup: HubSetup) -> tuple[str, ...]:

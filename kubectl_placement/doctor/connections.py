@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_placement.doctor.commands import copy_crds, put_secret
-from kubectl_placement.doctor.finding import Cause, Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Cause, Finding, fail, of_cluster, ok, warn
 from kubectl_placement.doctor.kueue import CLUSTER_PROFILE_GATE
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.status.kueue_failures import missing_kind
@@ -35,6 +35,8 @@ _CAUSES: Final[Mapping[str, tuple[str, ...]]] = {
     "BadClusterProfile": ("access-providers", "cluster-profile-gate"),
 }
 """Kueue's reason → the checks that find its cause."""
+_ON_WORKER: Final = ("worker-access", "worker-kueue", "worker-jobs", "worker-rights")
+"""The checks of a worker that find why Kueue cannot connect to it."""
 
 
 @hub_rule(
@@ -62,8 +64,8 @@ def connections(setup: HubSetup) -> Iterator[Finding]:
         elif active.status != "True":
             fix = _reconnect(setup, kueue_object(raw), active)
             message = f"Kueue is not connected to MultiKueueCluster {name}: {inactive_reason(active)}"
-            causes = map(Cause, _CAUSES.get(active.reason, ()))
             cluster = kueue_object(raw).cluster or name
+            causes = (*map(Cause, _CAUSES.get(active.reason, ())), *_found_there(cluster))
             yield fail(message, fix, f"MultiKueueCluster {name}", causes, cluster)
         else:
             connected += 1
@@ -105,7 +107,8 @@ def credentials(setup: HubSetup) -> Iterator[Finding]:
                 f"cluster {cluster} of Placement {placement} is left out: {why}",
                 _provide_credentials(setup, cluster),
                 f"Placement {placement}",
-                cluster=cluster,
+                _found_there(cluster),
+                cluster,
             )
     yield ok(f"{len(usable)} selected clusters have usable credentials")
 
@@ -128,6 +131,11 @@ def credential_expiry(setup: HubSetup) -> Iterator[Finding]:
                 warnings[source] = warn(event.message, fix, cluster=cluster.cluster)
     yield from warnings.values()
     yield ok("no credentials expire soon")
+
+
+def _found_there(cluster: str) -> Iterator[Cause]:
+    """Yield what an inspection of the worker may have found: why Kueue cannot connect to it."""
+    return (Cause(check, of_cluster(cluster)) for check in _ON_WORKER)
 
 
 def _provide_credentials(setup: HubSetup, cluster: str) -> str:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip, warn
 from kubectl_placement.doctor.rbac import missing_permissions, rules_of
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub import kinds
@@ -43,6 +43,7 @@ NEEDED: Final = {
     "workloads/status": ("patch",),
 }
 """The verbs that the controller needs on Kueue's kinds with any settings: as in config/rbac."""
+_NO_DEPLOYMENT: Final = skip("there is no Deployment of the controller")
 
 
 @hub_rule(
@@ -87,7 +88,7 @@ def one_controller(setup: HubSetup) -> Iterator[Finding]:
             f"kubectl scale {_words(obj)} --replicas=0",
         )
     yield from setup.unknown(DEPLOYMENT)
-    yield ok(f"Deployment {_label(running[0])} alone" if running else "there is none")
+    yield ok(f"Deployment {_label(running[0])} alone") if running else _NO_DEPLOYMENT
 
 
 @hub_rule(
@@ -98,7 +99,7 @@ def one_controller(setup: HubSetup) -> Iterator[Finding]:
 def controller_rights(setup: HubSetup) -> Iterator[Finding]:
     deployment = next(iter(deployments(setup.dump)), None)
     if deployment is None:
-        yield ok("there is no Deployment of the controller")
+        yield _NO_DEPLOYMENT
         return
     if unknown := setup.unknown(kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
         yield from unknown

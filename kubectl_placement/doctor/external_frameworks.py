@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, ok
+from kubectl_placement.doctor.finding import Finding, skip
 from kubectl_placement.doctor.kueue import CONFIG_MAP_NAME, CUSTOM_JOBS
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.text import joined
@@ -20,7 +20,7 @@ def external_frameworks_gate(setup: HubSetup) -> Iterator[Finding]:
     yield (
         setup.kueue.gate_finding(CUSTOM_JOBS, f", for {names}", f"{names} are not sent")
         if names
-        else ok("Kueue has no external frameworks")
+        else skip("Kueue has no external frameworks")
     )
 
 

@@ -9,9 +9,13 @@ S = TypeVar("S")
 
 
 class Level(StrEnum):
-    """FAIL: something does not work. WARN: it may not work, or it could not be read. OK: it works."""
+    """FAIL: something does not work. WARN: it may not work, or it could not be read. OK: it works.
+
+    SKIP: there was nothing to check.
+    """
 
     OK = "OK"
+    SKIP = "SKIP"
     WARN = "WARN"
     FAIL = "FAIL"
 
@@ -41,10 +45,21 @@ class Finding:
     """Whether it only says that something is unknown."""
     cluster: str = field(default="", compare=False)
     """The cluster that it is about: findings that differ only in its name are one finding."""
+    also_about: tuple[str, ...] = field(default=(), compare=False)
+    """The objects of all findings that became this one, if they are several."""
+
+    @property
+    def is_problem(self) -> bool:
+        return self.level in (Level.WARN, Level.FAIL)
 
 
 def ok(message: str) -> Finding:
     return Finding("", Level.OK, message)
+
+
+def skip(message: str) -> Finding:
+    """Return that a check does not apply; the message says why."""
+    return Finding("", Level.SKIP, message)
 
 
 def warn(
@@ -57,10 +72,19 @@ def fail(message: str, fix: str, about: str = "", causes: Iterable[Cause] = (), 
     return Finding("", Level.FAIL, message, fix, about, tuple(causes), cluster=cluster)
 
 
+def of_cluster(cluster: str) -> str:
+    """Return `Finding.about` of a problem that an inspection of a worker has found."""
+    return f"cluster {cluster}"
+
+
 def unknown(message: str, fix: str = "", cause: str = "") -> Finding:
     """Return a warning that something is unknown; `cause`: the check that says why."""
-    causes = (Cause(cause),) if cause else ()
-    return Finding("", Level.WARN, f"unknown: {message}", fix, causes=causes, is_unknown=True)
+    return replace(not_known(f"unknown: {message}", fix), causes=(Cause(cause),) if cause else ())
+
+
+def not_known(message: str, fix: str) -> Finding:
+    """Return the same with a message of its own."""
+    return Finding("", Level.WARN, message, fix, is_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +99,8 @@ class DoctorRule(Generic[S]):
     evaluate: Callable[[S], Iterable[Finding]]
 
     def findings(self, setup: S) -> Iterator[Finding]:
-        """Yield the problems; if there are none, the OK findings."""
+        """Yield the problems; if there are none, the other findings."""
         findings = tuple(self.evaluate(setup))
-        problems = tuple(finding for finding in findings if finding.level is not Level.OK)
+        problems = tuple(finding for finding in findings if finding.is_problem)
         for problem in problems or findings:
             yield replace(problem, check=self.check)

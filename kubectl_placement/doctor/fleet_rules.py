@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kubectl_placement.doctor.finding import DoctorRule, Finding, ok, warn
+from kubectl_placement.doctor.finding import Cause, DoctorRule, Finding, of_cluster, ok, warn
 from kubectl_placement.doctor.setup import HubSetup
 from kubectl_placement.doctor.worker_inspection import InspectedWorker
 from kubectl_placement.status.check_status import check_statuses
@@ -16,6 +16,9 @@ from kubectl_placement.status.hub_quota import listed_now, shared_queues, warnin
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.core.api.text import joined
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts, worker_facts
+
+_QUEUES: Final = ("worker-queues", "worker-cluster-queues")
+"""The checks that find which queues a worker lacks."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,9 @@ def _hub_quota(fleet: Fleet) -> Iterator[Finding]:
     there = {worker.cluster: _queues_of(worker) for worker in fleet.workers}
     groups = shared_queues(dump, listed_now(dump, check_statuses(fleet.setup.view)), there)
     for group in groups:
-        yield from (warn(one.message, one.fix) for one in warnings_of(dump, group))
+        for one in warnings_of(dump, group):
+            causes = [Cause(check, of_cluster(cluster)) for cluster in one.lacking for check in _QUEUES]
+            yield warn(one.message, one.fix, causes=causes)
     if groups:
         names = joined(name for group in groups for name in group.on_hub)
         yield ok(f"the quota of {names} is about the sum of that on their listed workers")

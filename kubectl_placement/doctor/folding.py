@@ -26,6 +26,11 @@ class FoldedFinding:
         """The worst level of them."""
         return max((finding.level for finding in (self.finding, *self.follows)), key=_ORDER.index)
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether all of them only say that something is unknown."""
+        return all(finding.is_unknown for finding in (self.finding, *self.follows))
+
 
 def fold(findings: Sequence[Finding]) -> tuple[FoldedFinding, ...]:
     """Return the findings that follow from no other, in order, each with those that follow from it."""
@@ -65,9 +70,9 @@ class _Problems:
         self._of: dict[Cause, list[int]] = {}
         self._fixed_by: dict[str, int] = {}
         for place, finding in enumerate(findings):
-            if finding.level is Level.OK:
+            if not finding.is_problem:
                 continue
-            for about in {"", finding.about}:
+            for about in {"", finding.about, *finding.also_about}:
                 self._of.setdefault(Cause(finding.check, about), []).append(place)
             if finding.fix:
                 self._fixed_by.setdefault(finding.fix, place)
@@ -75,7 +80,7 @@ class _Problems:
     def parent(self, place: int) -> int | None:
         """Return the first problem that this one follows from; None: it follows from no other."""
         finding = self._findings[place]
-        if finding.level is Level.OK:
+        if not finding.is_problem:
             return None
         for cause in finding.causes:
             for other in self._of.get(cause, ()):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, Level
+from kubectl_placement.doctor.finding import Finding
 
 ANY: Final = "CLUSTER"
 """Stands for the name of each cluster in a message and in a fix."""
@@ -24,7 +24,7 @@ def grouped(findings: Iterable[Finding], *, named: bool = False) -> tuple[Findin
     groups: dict[object, list[Finding]] = {}
     for place, finding in enumerate(findings):
         key: object = place
-        if finding.cluster and finding.level is not Level.OK:
+        if finding.cluster and finding.is_problem:
             texts = _of_any(finding.message, finding), _of_any(finding.fix, finding)
             key = (finding.check, finding.level, *texts)
         groups.setdefault(key, []).append(finding)
@@ -56,6 +56,7 @@ def _merged(group: list[Finding], named: bool) -> Finding:
         message=f"{', '.join(names)}: {_of_any(first.message, first)}",
         fix=_fix(group, names),
         about=first.about if len(abouts) == 1 else "",
+        also_about=tuple(dict.fromkeys(finding.about for finding in group)) if len(abouts) > 1 else (),
         causes=tuple(dict.fromkeys(cause for finding in group for cause in finding.causes)),
         cluster="",
     )

@@ -26,15 +26,14 @@ from kubectl_placement.doctor import (
     own_rights,
     own_worker,
     ownership,
+    resource_claims,
     score_reports,
     stored_versions,
     worker_setup,
 )
-from kubectl_placement.doctor.finding import Finding, ok
+from kubectl_placement.doctor.finding import Finding, skip
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.setup import HubRule, HubSetup
-from placement_ac.core.api.constants import DEPLOYMENT
-from placement_ac.core.api.kueue_deployment import is_kueue
 
 RULES: Final[tuple[HubRule, ...]] = (
     *own_rights.RULES,
@@ -51,6 +50,7 @@ RULES: Final[tuple[HubRule, ...]] = (
     *admission_checks.RULES,
     *managed_namespaces.RULES,
     *nominations.RULES,
+    *resource_claims.RULES,
     *own_worker.RULES,
     *worker_setup.RULES,
     *score_reports.RULES,
@@ -66,12 +66,13 @@ _NEED_KUEUE: Final = frozenset(
         *kueue_config_rules.RULES,
         *kueue_gates.RULES,
         *managed_namespaces.RULES,
+        *resource_claims.RULES,
         *cluster_profiles.RULES,
         *external_frameworks.RULES,
     )
 )
 """The rules about Kueue's Deployment and its configuration, which the stand-in does not have."""
-_STAND_IN: Final = ok("not on the embedded hub: Kueue is a stand-in there")
+_STAND_IN: Final = skip("not on the embedded hub: Kueue is a stand-in there")
 
 
 def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
@@ -79,11 +80,7 @@ def examine_hub(setup: HubSetup) -> tuple[Finding, ...]:
     return grouped(finding for rule in RULES for finding in _findings(rule, setup))
 
 
-def _has_kueue(setup: HubSetup) -> bool:
-    return any(map(is_kueue, setup.dump.of(DEPLOYMENT)))
-
-
 def _findings(rule: HubRule, setup: HubSetup) -> Iterable[Finding]:
-    if rule.check in _NEED_KUEUE and setup.is_embedded and not _has_kueue(setup):
+    if rule.check in _NEED_KUEUE and setup.has_stand_in:
         return (replace(_STAND_IN, check=rule.check),)
     return rule.findings(setup)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip, warn
 from kubectl_placement.doctor.kueue import (
     API_VERSIONS,
     CONFIG_MAP_NAME,
@@ -109,7 +109,7 @@ def _nominate(kueue: HubKueue, dispatcher: str) -> str:
 def frameworks(setup: HubSetup) -> Iterator[Finding]:
     settings, kueue = setup.settings, setup.kueue
     if settings.credentials_provision == "none" and not settings.credentials_probe:
-        yield ok("credentials are neither provisioned nor probed: --frameworks is not used")
+        yield skip("credentials are neither provisioned nor probed: --frameworks is not used")
         return
     if unknown := setup.unknown_config():
         yield from unknown

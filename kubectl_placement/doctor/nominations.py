@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_placement.doctor.finding import Finding, fail, ok
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -24,7 +24,7 @@ from placement_ac.core.api.text import joined
 )
 def nominations(setup: HubSetup) -> Iterator[Finding]:
     if not setup.settings.dispatcher or _kueue_nominates(setup):
-        yield ok("Kueue nominates clusters for all jobs")
+        yield skip("Kueue nominates clusters for all jobs")
         return
     if unknown := setup.unknown(ADMISSION_CHECK, CLUSTER_QUEUE, MULTIKUEUE_CONFIG):
         yield from unknown
@@ -42,7 +42,10 @@ def nominations(setup: HubSetup) -> Iterator[Finding]:
                 "create an AdmissionCheck of placement-ac that names it",
                 f"ClusterQueue {queues[0]}",
             )
-    yield ok("placement-ac nominates clusters for the jobs of all ClusterQueues")
+    yield ok(
+        "placement-ac nominates clusters for the jobs of all ClusterQueues: for each job one that is known "
+        f"to have room, or up to {setup.settings.step_size} where that is not known"
+    )
 
 
 def _kueue_nominates(setup: HubSetup) -> bool:

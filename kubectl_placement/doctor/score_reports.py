@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_placement.doctor.commands import HUB, put_secret
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip, warn
 from kubectl_placement.doctor.rbac import missing_permissions, rules_of
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from kubectl_placement.hub import kinds
@@ -36,7 +36,7 @@ INSTALL_ROLE: Final = "kubectl apply -f config/components/scores/role.yaml"
 def scores(setup: HubSetup) -> Iterator[Finding]:
     clusters = setup.view.cache.scores.clusters_by_placement()
     if not clusters:
-        yield ok("no Placement chooses by a score of the controller")
+        yield skip("no Placement chooses by a score of the controller")
         return
     placement = next(iter(clusters))
     if not setup.settings.report_scores:

@@ -26,6 +26,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.fields import get_list, get_strs, key_of
+from placement_ac.core.api.kueue_deployment import is_kueue
 from placement_ac.core.api.kueue_integrations import DEFAULT_FRAMEWORKS
 from placement_ac.core.decisions import SOURCE
 from placement_ac.core.inputs.fitness import WorkerRequirements
@@ -59,6 +60,11 @@ class HubSetup:
     def is_embedded(self) -> bool:
         """Whether it is this project's embedded hub: it has no nodes, so no Deployment runs there."""
         return self.dump.release.endswith(EMBEDDED)
+
+    @property
+    def has_stand_in(self) -> bool:
+        """Whether the embedded hub's stand-in takes Kueue's place; it sends Jobs alone."""
+        return self.is_embedded and not any(map(is_kueue, self.dump.of(DEPLOYMENT)))
 
     @property
     def dump(self) -> Dump:
@@ -176,6 +182,8 @@ class HubSetup:
     @property
     def _with_job_kinds(self) -> Settings:
         """The settings, with the job kinds of Kueue's configuration if that is known."""
+        if self.has_stand_in and not self.settings.frameworks:
+            return self.settings.model_copy(update={"frameworks": DEFAULT_FRAMEWORKS})
         if self.kueue.config_problem:
             return self.settings
         names = self.kueue.frameworks or DEFAULT_FRAMEWORKS

@@ -10,7 +10,17 @@ from dataclasses import replace
 from typing import Final
 
 from kubectl_placement.doctor import commands
-from kubectl_placement.doctor.finding import DoctorRule, Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import (
+    DoctorRule,
+    Finding,
+    Level,
+    fail,
+    not_known,
+    of_cluster,
+    ok,
+    unknown,
+    warn,
+)
 from kubectl_placement.doctor.fleet_rules import Fleet, examine_fleet
 from kubectl_placement.doctor.grouping import grouped
 from kubectl_placement.doctor.managed_namespaces import label_namespaces
@@ -37,6 +47,7 @@ from placement_ac.core.api.constants import (
     LABEL_MANAGED_BY,
     MANAGED_BY,
     NAMESPACE,
+    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
 )
@@ -48,6 +59,8 @@ from placement_ac.core.inputs import fitness
 from placement_ac.core.inputs.rights import FRAMEWORKS
 
 FORBIDDEN: Final = 403
+FLAVORS_UNKNOWN: Final = "; flavors that a job cannot use count as room for it"
+"""The effect on our dispatcher, where it may not list ResourceFlavors."""
 READS: Final = (
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list"]},
     {
@@ -75,9 +88,9 @@ def _access(worker: InspectedWorker) -> Iterator[Finding]:
     elif inspection.access_problem is AccessProblem.NO_RIGHT:
         kind = CLUSTER_PROFILE if source.kind == CLUSTER_PROFILE.kind else SECRET
         right = MissingRight("get", kind, namespace)
-        yield warn(f"not inspected: the right to {right} is missing", right.check_command)
+        yield not_known(f"not inspected: the right to {right} is missing", right.check_command)
     elif inspection.access_problem is AccessProblem.NO_PLUGIN:
-        yield warn(
+        yield not_known(
             f"not inspected: no plugin is configured here for ClusterProfile {source.name}",
             f"{_run_again(worker)} --access-providers FILE",
         )
@@ -99,14 +112,16 @@ def _unread(worker: InspectedWorker) -> Iterator[Finding]:
     if isinstance(config, fitness.Unknown) and integrations_namespace(worker.setup.settings):
         answers["Kueue's configuration"] = config
     if denied := [name for name, answer in answers.items() if answer.status == FORBIDDEN]:
-        yield warn(
-            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}",
+        counts_all = RESOURCE_FLAVOR.plural in denied and worker.setup.settings.dispatcher
+        yield not_known(
+            f"unknown, because the account of {worker.findings.account} may not read it: {', '.join(denied)}"
+            + (FLAVORS_UNKNOWN if counts_all else ""),
             worker.kubectl.grant(commands.READER, worker.inspection.user, READS),
         )
     others = [answer.why for answer in worker.unknown.values() if answer.status != FORBIDDEN]
     others += fitness.unknowns(replace(worker.findings, kueue_version=""))
     for why in dict.fromkeys(others):
-        yield warn(f"unknown: {why}", _run_again(worker))
+        yield unknown(why, _run_again(worker))
 
 
 access: Final = DoctorRule(
@@ -227,7 +242,7 @@ def _unmanaged(worker: InspectedWorker, config_map: Object | fitness.Unknown) ->
 def same_names(worker: InspectedWorker) -> Iterator[Finding]:
     foreign_jobs = worker.inspection.foreign_jobs
     if isinstance(foreign_jobs, fitness.Unknown):
-        yield warn(f"unknown: {foreign_jobs.why}", _run_again(worker))
+        yield unknown(foreign_jobs.why, _run_again(worker))
         return
     for foreign_job in foreign_jobs:
         job = foreign_job.job
@@ -254,6 +269,11 @@ RULES: Final[tuple[DoctorRule[InspectedWorker], ...]] = (
 )
 
 
+def _about(finding: Finding, cluster: str) -> str:
+    """Return the cluster for a failure, which may be the cause of problems that the hub shows."""
+    return of_cluster(cluster) if finding.level is Level.FAIL else finding.about
+
+
 def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) -> tuple[Finding, ...]:
     """Return the findings of each rule on each worker; each message begins with the cluster's name.
 
@@ -265,7 +285,7 @@ def examine_workers(setup: HubSetup, inspections: Iterable[WorkerInspection]) ->
         *(replace(finding, check=queues.check) for finding in of_hub),
         *grouped(
             (
-                replace(finding, cluster=worker.cluster)
+                replace(finding, cluster=worker.cluster, about=_about(finding, worker.cluster))
                 for worker in workers
                 for rule in RULES
                 for finding in rule.findings(worker)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_placement.doctor.commands import HUB, Kubectl
-from kubectl_placement.doctor.finding import Finding, fail, ok, warn
+from kubectl_placement.doctor.finding import Finding, fail, ok, skip, warn
 from kubectl_placement.doctor.setup import HubSetup, hub_rule
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
@@ -49,7 +49,7 @@ def _unknown(setup: HubSetup) -> tuple[Finding, ...]:
 )
 def worker_setup(setup: HubSetup) -> Iterator[Finding]:
     if setup.settings.worker_setup == "none":
-        yield ok("the controller sets up no workers")
+        yield skip("the controller sets up no workers")
         return
     ready: set[str] = set()
     for placement in setup.checks_by_placement:

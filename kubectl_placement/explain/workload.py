@@ -16,9 +16,10 @@ from kubectl_placement.jobs.choice import PlacementChoice, choices
 from kubectl_placement.jobs.not_managed import never_starts
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.queue_position import QueuePosition, cluster_queue_position
-from kubectl_placement.jobs.worker_quota import quota_notes
+from kubectl_placement.jobs.worker_quota import claims_note, quota_notes
 from kubectl_placement.status.kueue_failures import sync_failure
 from kubectl_placement.status.taken_up import taken_up
+from kubectl_placement.status.unnamed_resources import never_here
 from placement_ac.core.api.constants import LOCAL_QUEUE
 from placement_ac.core.api.decode import workload_with_job
 from placement_ac.core.api.fields import get_str, namespace_of
@@ -104,6 +105,7 @@ def explain_workload(view: HubView, raw: Object, notes: Iterable[str] = ()) -> W
             *_failures(view, raw, job),
             *notes,
             *quota_notes(view, placements),
+            *(() if job.finished else claims_note(job)),
             *_ignored(view, job, placements),
         ),
         position=cluster_queue_position(view, raw) if job.check_states else None,
@@ -126,11 +128,14 @@ def _elsewhere(view: HubView, raw: Object) -> Iterator[str]:
 def _without_quota(raw: Object, job: Workload, path: QueuePath) -> Iterator[str]:
     """Yield why Kueue gives it no quota on the hub, in Kueue's words.
 
-    They call a queue inactive that does not exist: then the note says that it does not.
+    Whether it ever does, too. They call a queue inactive that does not exist: then the note says so.
     """
     message = get_str(condition_of(raw, "QuotaReserved"), "message")
     if message and not (job.has_quota or job.finished or path.is_missing):
         yield f"Kueue gives it no quota on the hub: {message}"
+        never, fix = never_here(message, path.cluster_queue)
+        if never:
+            yield f"it asks for {never}: {fix}"
 
 
 def _failures(view: HubView, raw: Object, job: Workload) -> Iterator[str]:

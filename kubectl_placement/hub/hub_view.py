@@ -53,7 +53,7 @@ from placement_ac.core.api.constants import (
     Kind,
 )
 from placement_ac.core.api.decode import check, kueue_object
-from placement_ac.core.api.fields import Key, get_list, get_str, get_value, key_of
+from placement_ac.core.api.fields import Key, Obj, get_list, get_str, get_value, key_of
 from placement_ac.core.api.objects import AppliedFields, Check, KueueObject
 from placement_ac.core.credentials.discovery import SOURCES
 from placement_ac.core.decisions import SOURCE
@@ -133,6 +133,8 @@ class HubView:
     """Namespace → what to do, as the hub's Kueue leaves its jobs alone; only those that were looked at."""
     settings_known: bool = True
     """Whether the settings are those of a controller: else they are the defaults."""
+    kueue_resources: Obj | None = None
+    """The part `resources` of the configuration of the hub's Kueue; None: it was not read."""
     templates_read: bool = False
     """Whether the ConfigMaps in `template_names` were read, as far as the caller may."""
     _snapshots: dict[str, state.Snapshot] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -12,11 +12,13 @@ from placement_ac.core.api.constants import (
     EVENT,
     KUEUE,
     LEASE,
+    LIMIT_RANGE,
     LOCAL_QUEUE,
     MANIFEST_WORK,
     NAMESPACE,
     PERMISSION,
     RESOURCE_FLAVOR,
+    RUNTIME_CLASS,
     SET_BINDING,
     Kind,
 )
@@ -55,6 +57,9 @@ ALL_KINDS: Final = (
     EVENT,
 )
 """Every kind that a dump may contain; other kinds are ignored. No dump has Jobs: Pods may contain secrets."""
+
+JOB_DEFAULT_KINDS: Final = (LIMIT_RANGE, RUNTIME_CLASS)
+"""Kueue adds to the requests of a job by them; a file may hold them, `dump` does not read them."""
 
 KUEUE_CRDS: Final = tuple(
     f"{plural}.{KUEUE}"

@@ -6,18 +6,20 @@ decide on it. Each job of the manifests is judged alone.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.dump_files import kind_of
 from kubectl_placement.hub.hub_view import HubView
+from kubectl_placement.jobs.adjusted import adjusted, not_adjusted, runtime_class_of, without_requests
 from kubectl_placement.jobs.choice import PlacementChoice, choices
-from kubectl_placement.jobs.podsets import admission, job_podset, not_covered, not_on_hub
+from kubectl_placement.jobs.podsets import admission, covered, job_podset, not_covered, not_on_hub
 from kubectl_placement.jobs.queue_path import QueuePath, queue_path
 from kubectl_placement.jobs.worker_quota import (
     WorkloadsByWorker,
+    claims_note,
     merged,
     quota_notes,
     workers_to_ask,
@@ -34,7 +36,7 @@ from placement_ac.core.api.constants import (
     WORKLOAD,
 )
 from placement_ac.core.api.decode import workload_with_job
-from placement_ac.core.api.fields import get_dict, get_str
+from placement_ac.core.api.fields import Obj, get_dict, get_list, get_str
 from placement_ac.core.api.job_spec import JOB_ANNOTATIONS
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.dispatch.ignored import ignored
@@ -86,11 +88,13 @@ def new_job(view: HubView, manifest: Object) -> NewJob:
         notes=(
             *_unknown(view),
             *not_covered(view, job.path.cluster_queue, job.spec),
+            *_not_adjusted(view, job),
             *_notes(manifest),
             *_managed_by(manifest),
             *(not_on_hub(view, submitted[1]) if submitted else ()),
             *(entry.profile_problem for entry in entries if entry.profile_problem),
             *quota_notes(view, entries),
+            *(claims_note(submitted[1]) if submitted else ()),
             *(
                 ignored(submitted[1].job, taints=bool(view.settings.job_taints))
                 if submitted and any(entry.dispatcher for entry in entries)
@@ -107,11 +111,12 @@ def workers_of_jobs(view: HubView, manifests: Iterable[Object]) -> WorkloadsByWo
 
 
 class _QueuedJob(NamedTuple):
-    """`spec`: of its Workload."""
+    """`spec`: of its Workload, with what Kueue adds to the requests of the podSets as they are `given`."""
 
     namespace: str
     spec: Object
     path: QueuePath
+    given: Sequence[Obj]
 
 
 def _queued(view: HubView, manifest: Object) -> _QueuedJob:
@@ -122,12 +127,31 @@ def _queued(view: HubView, manifest: Object) -> _QueuedJob:
     path = queue_path(view, namespace, queue) if queue else QueuePath("", problem=_without_queue(is_workload))
     if not is_workload and (why := view.unmanaged.get(namespace)):
         path = QueuePath(queue, problem=why)
-    return _QueuedJob(namespace, dict(spec), path)
+    podsets = get_list(spec, "podSets")
+    return _QueuedJob(
+        namespace,
+        {**spec, "podSets": [adjusted(view.dump, namespace, one) for one in podsets]},
+        path,
+        podsets,
+    )
 
 
 def _without_queue(is_workload: bool) -> str:
     where = "spec.queueName" if is_workload else f"the label {LABEL_QUEUE}"
     return f"name a LocalQueue in {where}: without it, Kueue does not manage the job"
+
+
+def needs_defaults(manifest: Object) -> tuple[bool, frozenset[str]]:
+    """Return whether LimitRanges may add to the requests of a job, and the RuntimeClasses that do."""
+    is_workload = manifest["kind"] == WORKLOAD.kind
+    podsets = get_list(manifest, "spec", "podSets") if is_workload else [job_podset(manifest)]
+    classes = frozenset(filter(None, map(runtime_class_of, podsets)))
+    return any(map(without_requests, podsets)), classes
+
+
+def _not_adjusted(view: HubView, job: _QueuedJob) -> tuple[str, ...]:
+    names = covered(view, job.path.cluster_queue)
+    return tuple(dict.fromkeys(note for one in job.given for note in not_adjusted(view.dump, one, names)))
 
 
 def _unknown(view: HubView) -> Iterator[str]:

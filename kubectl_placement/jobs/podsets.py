@@ -12,6 +12,7 @@ from typing import Any, Final
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.queues import inactive_reason
+from kubectl_placement.status.unnamed_resources import is_excluded
 from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE
 from placement_ac.core.api.decode import active_of
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, get_strs
@@ -42,13 +43,13 @@ def job_podset(job: Object) -> dict[str, Any]:
 
 def admission(view: HubView, queue: str, spec: Object) -> dict[str, Any]:
     """Return the `status.admission` of a Workload with quota in the hub's ClusterQueue."""
-    covered = _covered(view, queue)
+    named = covered(view, queue)
     assignments = [
         {
             "name": get_str(podset, "name"),
             "count": _count(podset),
             "resourceUsage": {
-                name: format_milli(amount) for name, amount in _requests(podset) if name in covered
+                name: format_milli(amount) for name, amount in _requests(podset) if name in named
             },
         }
         for podset in get_list(spec, "podSets")
@@ -61,13 +62,16 @@ def not_covered(view: HubView, queue: str, spec: Object) -> Iterator[str]:
 
     Kueue counts Pods only where a ClusterQueue names them.
     """
-    if covered := _covered(view, queue):
+    if named := covered(view, queue):
         requested = (name for podset in get_list(spec, "podSets") for name, _ in podset_requests(podset))
-        if missing := [name for name in dict.fromkeys(requested) if name not in {*covered, PODS}]:
-            yield (
-                f"ClusterQueue {queue} does not cover {joined(missing)}: the job gets quota only if Kueue's "
-                "configuration excludes it"
-            )
+        missing = [name for name in dict.fromkeys(requested) if name not in {*named, PODS}]
+        counted = [name for name in missing if not is_excluded(name, view.kueue_resources)]
+        if counted:
+            label = f"ClusterQueue {queue} does not cover {joined(counted)}"
+            if view.kueue_resources is None:
+                yield f"{label}: the job gets quota only if Kueue's configuration excludes it"
+            else:
+                yield f"{label}, and Kueue's configuration does not exclude it: the job never gets quota"
 
 
 def not_on_hub(view: HubView, job: Workload) -> Iterator[str]:
@@ -86,7 +90,7 @@ def not_on_hub(view: HubView, job: Workload) -> Iterator[str]:
         yield f"{problem}: until that ends, the job is sent nowhere"
 
 
-def _covered(view: HubView, queue: str) -> frozenset[str]:
+def covered(view: HubView, queue: str) -> frozenset[str]:
     """Return the resources for which the hub's ClusterQueue has quota."""
     groups = get_list(view.dump.find(CLUSTER_QUEUE, queue), "spec", "resourceGroups")
     return frozenset(name for group in groups for name in get_strs(group, "coveredResources"))

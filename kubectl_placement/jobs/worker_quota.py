@@ -22,6 +22,10 @@ NOT_READ: Final = "use --workers to read the quota of the workers: without it, {
 NOT_IN_DUMP: Final = "a dump has no quota of the workers: {}"
 UNKNOWN: Final = "the quota of {} is unknown: {}"
 NOT_ASKED: Final = "the controller does not ask it: OCM cannot reach it, or its kubeconfig is in a file"
+CLAIMS_UNKNOWN: Final = (
+    "its ResourceClaims are compared with no quota, and a cluster's room for them is unknown: Kueue on the"
+    " hub has counted no resource for them (resources.deviceClassMappings of its configuration)"
+)
 
 WorkloadsByWorker = Mapping[str, WorkloadsThere]
 """MultiKueueCluster → the Workloads there."""
@@ -70,6 +74,12 @@ def quota_notes(view: HubView, choices: Sequence[PlacementChoice]) -> Iterator[s
                 unknown.setdefault(why, {})[cluster.cluster] = None
     for why, clusters in unknown.items():
         yield UNKNOWN.format(joined(clusters), why)
+
+
+def claims_note(job: Workload) -> Iterator[str]:
+    """Yield a note on a job of whose devices nobody knows how many there are."""
+    if job.job.has_uncounted_claims:
+        yield CLAIMS_UNKNOWN
 
 
 def _abstaining(choices: Sequence[PlacementChoice]) -> str:

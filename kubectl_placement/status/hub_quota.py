@@ -44,6 +44,8 @@ class SharedQueues:
     """Cluster and name → its quota."""
     unknown: set[str]
     """The listed clusters whose queues are not known."""
+    lacking: set[str]
+    """The listed clusters without a queue for the jobs of one of these: their quota is not in the sum."""
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -84,13 +86,15 @@ def shared_queues(dump: Dump, listed: Iterable[ListedClusters], there: WorkerQue
     groups: list[SharedQueues] = []
     for queues, clusters in listed:
         for key in queues & hub.keys():
-            found = SharedQueues({hub[key].cluster_queue: hub[key]}, {}, set())
+            found = SharedQueues({hub[key].cluster_queue: hub[key]}, {}, set(), set())
             for cluster in clusters:
                 known = there.get(cluster)
                 if known is None:
                     found.unknown.add(cluster)
-                elif facts := known.get(key):
+                elif (facts := known.get(key)) and facts.exists:
                     found.on_workers[cluster, facts.cluster_queue] = facts
+                else:
+                    found.lacking.add(cluster)
             if clusters:
                 groups = _joined(groups, found)
     return groups
@@ -124,6 +128,7 @@ def _joined(groups: Iterable[SharedQueues], found: SharedQueues) -> list[SharedQ
                 group.on_hub | found.on_hub,
                 group.on_workers | found.on_workers,
                 group.unknown | found.unknown,
+                group.lacking | found.lacking,
             )
         else:
             apart.append(group)
@@ -137,13 +142,23 @@ def warnings_of(dump: Dump, group: SharedQueues) -> Iterator[QuotaWarning]:
         on_workers, workers_borrow = _sum(group.on_workers.values(), resource)
         has = f"ClusterQueue {joined(group.on_hub)} on the hub has {format_milli(on_hub)} of {resource}"
         there = f"{format_milli(on_workers)} on {len(group.clusters)} listed workers"
+        lacking: tuple[str, ...] = ()
         if on_hub > on_workers and not workers_borrow and not group.unknown:
-            message = f"{has}, more than the {there}: jobs get quota and wait"
+            lacking = tuple(sorted(group.lacking))
+            cause = f", as {joined(lacking)} have no queue for its jobs" if lacking else ""
+            message = f"{has}, more than the {there}{cause}: jobs get quota and wait"
         elif on_hub * TOO_LITTLE < on_workers and not may_borrow:
             message = f"{has}, less than half of the {there}: the rest is idle"
         else:
             continue
-        yield QuotaWarning(tuple(group.on_hub), resource, message, _fix(dump, group, resource, on_workers))
+        fix = _inspect(lacking) if lacking else _fix(dump, group, resource, on_workers)
+        yield QuotaWarning(tuple(group.on_hub), resource, message, fix, lacking)
+
+
+def _inspect(clusters: Iterable[str]) -> str:
+    """Return the command that shows what these clusters lack: a lower quota of the hub would be no fix."""
+    options = (word for cluster in clusters for word in ("--cluster", cluster))
+    return shlex.join(("placement-ac", "doctor", "--workers", *options))
 
 
 def _sum(queues: Iterable[QueueFacts], resource: str) -> tuple[int, bool]:

@@ -156,7 +156,9 @@ class QuotaWarning:
     message: str
     """With the numbers."""
     fix: str
-    """The command that sets the quota of the hub."""
+    """The command that sets the quota of the hub, or that shows why `lacking` have no quota for its jobs."""
+    lacking: tuple[str, ...] = ()
+    """The listed clusters without a queue for its jobs, if the hub has more quota for that alone, maybe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The ClusterQueues and LocalQueues of a check, and its unfinished Workloads with their GPUs. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -11,7 +11,7 @@ from kubectl_placement.hub.hub_view import HubView
 from kubectl_placement.status.kueue_failures import missing_kind_fix, sync_failure
 from kubectl_placement.status.model import ConditionStatus, QueueRow, WorkloadRow
 from kubectl_placement.status.taken_up import taken_up
-from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, NO_QUOTA_THERE, WORKLOAD
+from placement_ac.core.api.constants import CLUSTER_QUEUE, LOCAL_QUEUE, NO_QUOTA_THERE, SILENT, WORKLOAD
 from placement_ac.core.api.decode import active_of, checks_listed
 from placement_ac.core.api.fields import get_dict, get_int, get_list, get_str, name_of, namespace_of
 from placement_ac.core.api.objects import Check, Workload
@@ -144,6 +144,17 @@ def _milli_gpus(container: object) -> int:
 
 def queue_remarks_of(check: Check) -> Mapping[str, str]:
     """Return the clusters whose queues give no quota by the check's condition → which queues, and why."""
+    return {cluster: why for cluster, why in _remarks(check) if why.startswith(NO_QUOTA_THERE)}
+
+
+def silent_clusters_of(check: Check) -> tuple[str, ...]:
+    """Return the clusters that hang by the check's condition, as Kueue does not know yet."""
+    return tuple(cluster for cluster, why in _remarks(check) if why == SILENT)
+
+
+def _remarks(check: Check) -> Iterator[tuple[str, str]]:
+    """Yield the clusters of the condition's remarks, and each remark."""
     active = check.active
-    parts = (part.partition(": ") for part in (active.message if active else "").split("; "))
-    return {cluster: why for cluster, _, why in parts if why.startswith(NO_QUOTA_THERE)}
+    for part in (active.message if active else "").split("; "):
+        cluster, _, why = part.partition(": ")
+        yield cluster, why

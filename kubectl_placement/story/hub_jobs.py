@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.status.queues import STOP_POLICIES
+from kubectl_placement.status.queues import STOP_POLICIES, silent_clusters_of
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -75,6 +75,11 @@ class HubJobs:
 
     def is_multikueue(self, check: str) -> bool:
         return self.controllers.get(check, "").startswith(KUEUE)
+
+    def silent_clusters(self, checks: Iterable[str]) -> tuple[str, ...]:
+        """Return the clusters that hang, and that these checks list: Kueue may start none of their jobs."""
+        ours = {check.meta.name: check for check in self.view.our_checks}
+        return tuple(cluster for name in checks if name in ours for cluster in silent_clusters_of(ours[name]))
 
     def config_by_hand(self, checks: Iterable[str]) -> str:
         """Return the MultiKueueConfig of these checks that our dispatcher leaves alone; "": there is none."""

@@ -13,9 +13,18 @@ from typing import Final
 
 from kubectl_placement.hub.dump import Object, condition_of
 from kubectl_placement.jobs.not_managed import never_starts
+from kubectl_placement.status.unnamed_resources import never_here
 from kubectl_placement.story.hub_jobs import HubJobs
 from kubectl_placement.story.model import FINISHED, JobState, Wait
-from placement_ac.core.api.constants import FIELD_MANAGER, NO_CLUSTER_FITS, READY, REJECTED, RETRY, WAITS_FOR
+from placement_ac.core.api.constants import (
+    FIELD_MANAGER,
+    NO_CLUSTER_FITS,
+    READY,
+    REJECTED,
+    RETRY,
+    SILENT,
+    WAITS_FOR,
+)
 from placement_ac.core.api.fields import Obj, get_int, get_list, get_str, get_strs, get_value, key_of
 from placement_ac.core.api.text import enumeration, joined
 
@@ -213,6 +222,9 @@ def has_no_quota(job: OneJob) -> Wait | None:
     where = f"ClusterQueue {job.cluster_queue}" if job.cluster_queue else f"LocalQueue {job.queue}"
     if not message:
         return Wait(f"its turn in {where}")
+    never, fix = never_here(message, job.cluster_queue)
+    if never:
+        return Wait(never, fix)
     fix = "ask for less, or ask an admin for more quota: it never fits" if NEVER_FITS in message else ""
     if OTHER_NAMESPACE in message:
         fix = f"ask an admin to select namespace {job.key[0]} in spec.namespaceSelector of {where}"
@@ -274,6 +286,12 @@ def _is_unknown(job: OneJob, check: str) -> bool:
     return check not in job.hub.controllers
 
 
+def hangs_with_a_worker(job: OneJob) -> Wait | None:
+    if silent := job.hub.silent_clusters(get_str(entry, "name") for entry in job.entries):
+        return Wait(f"cluster {joined(silent)}: {SILENT}", "wait: it starts elsewhere when Kueue has noticed")
+    return None
+
+
 def waits_on_clusters(job: OneJob) -> Wait | None:
     if not job.nominated:
         return None
@@ -305,6 +323,7 @@ RULES: Final[tuple[Callable[[OneJob], Wait | None], ...]] = (
     has_no_quota,
     has_no_checks,
     a_check_is_not_ready,
+    hangs_with_a_worker,
     waits_on_clusters,
     is_not_nominated,
 )

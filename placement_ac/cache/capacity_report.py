@@ -11,7 +11,7 @@ from placement_ac.cache.tables import Tables
 from placement_ac.core.api.constants import READABLE_SOURCES
 from placement_ac.core.api.objects import KueueObject, Workload
 
-NOT_ASKED = "no job has needed its quota since the controller began to lead"
+NOT_ASKED = "its worker has not been asked since the controller began to lead"
 
 
 @dataclass(slots=True)

@@ -42,6 +42,7 @@ def with_failures(
         if (cluster := cluster_of.get(workload.cluster, "")) in failing
         and (since := workload.placed_since)
         and failing[cluster].last < since <= now - well
+        and (not (whose := failing[cluster].namespaces) or workload.meta.namespace in whose)
     }
     found = quarantines(connected, failing, recovered)
     judged = (w for w in workloads if w.has_quota and not w.cluster)
@@ -49,6 +50,7 @@ def with_failures(
     return replace(
         fleet,
         quarantined={cluster: it.why for cluster, it in found.items()},
+        quarantined_for={cluster: it.namespaces for cluster, it in found.items() if it.namespaces},
         retry_at={cluster: it.retry_at for cluster, it in found.items() if it.retry_at},
         reliability=_by_cluster(memory.reliability(now, cluster_of), cluster_of),
         avoided={uid: clusters for uid, clusters in avoided.items() if clusters},

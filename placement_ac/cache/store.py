@@ -23,8 +23,10 @@ from placement_ac.cache.score_reports import ScoreReports
 from placement_ac.cache.snapshot import SnapshotBuilder
 from placement_ac.cache.tables import NO_SETUP, Tables, empty_tables, kinds_for, namespaces_for
 from placement_ac.cache.worker_setup import WorkerSetups
+from placement_ac.cache.workloads import gave_up
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
+    ANNOTATION_CLUSTER_NAMES,
     CREDENTIAL_METHODS,
     MANIFEST_WORK,
     PLACEMENT_SCORE,
@@ -125,6 +127,7 @@ class Cache:
             sets_up=setup.enabled,
             remembers=avoid_for > 0,
             reports=self._reports.enabled,
+            capacity=capacity,
         )
         failures = FailureMemory(avoid_for) if avoid_for > 0 else None
         self.kinds = kinds_for(provisioning, source, setup, capacity=capacity, reports=self._reports.enabled)
@@ -233,11 +236,11 @@ class Cache:
         self, cluster: str, now: datetime, ages: Ages | None = None
     ) -> ProvisioningInputs:
         """Return all that the provisioned credentials of a cluster depend on."""
-        return self.credentials.provisioning_inputs(cluster, now, ages or {})
+        return self.credentials.provisioning_inputs(cluster, now, {} if ages is None else ages)
 
     def setup_inputs(self, cluster: str, now: datetime, ages: Ages | None = None) -> WorkerSetupInputs:
         """Return all that the ManifestWork of a cluster depends on."""
-        return self.setups.inputs(cluster, now, ages or {})
+        return self.setups.inputs(cluster, now, {} if ages is None else ages)
 
     def set_provisioning_error(self, cluster: str, error: str) -> set[Key]:
         """Take in why the credentials of a cluster could not be written; "": they were."""
@@ -282,7 +285,7 @@ class Cache:
         watched = self._listings.watches(kind, version.namespace, version.name)
         if not known and (version.uid in self._state.deleted or not watched):
             return set()
-        if before and not is_newer(version, before.meta):
+        if before and not is_newer(version, before.meta) and not self._is_read_again(kind, version, before):
             return set()  # it is known already, mostly as a write of ours
         now: Any = table.read(raw)
         if kind is WORKLOAD:
@@ -308,14 +311,23 @@ class Cache:
             self._tables.workloads.remove(now.meta.id)
             return self._keys_for(WORKLOAD, before)
         self._tables.workloads.put(now.meta.id, now)
+        given_up = self._keys_for(WORKLOAD, *self._tables.workloads.give_up_surplus())
         if before and replace(before, meta=now.meta) == now and before.meta.uid == now.meta.uid:
-            return set()
-        return self._keys_for(WORKLOAD, before, now)
+            return given_up
+        return given_up | self._keys_for(WORKLOAD, before, now)
+
+    def _is_read_again(self, kind: Kind, version: objects.ObjectVersion, before: Any) -> bool:
+        """Whether it is a Workload whose wishes were given up: there may be room for them by now."""
+        same = version.resource_version == before.meta.resource_version
+        return kind is WORKLOAD and same and gave_up(before)
 
     def _take_end(self, raw: Obj, now: objects.Workload, before: objects.Workload | None) -> set[Key]:
         """Take in how a Workload has ended on a cluster; return the Placements that this may concern."""
         memory = self._tables.failures
-        end = end_of(raw, before.cluster if before else None, now.same_job) if memory else None
+        names = now.job.annotation(ANNOTATION_CLUSTER_NAMES)
+        is_pinned = bool(names) and "," not in names
+        at = before.cluster if before else None
+        end = end_of(raw, at, now.same_job, is_pinned=is_pinned) if memory else None
         if memory is None or end is None or not memory.take(end) or end.is_good:
             return set()
         return {Key("placement", name) for name in self._tables.placements_listing(end.worker)}
@@ -391,6 +403,8 @@ class Cache:
             wanted = kind is not WORKLOAD or (obj.check_states and not obj.finished)
             if wanted and self._listings.watches(kind, obj.meta.namespace, obj.meta.name):
                 table.put(obj.meta.id, obj)
+        for _ in self._tables.workloads.give_up_surplus():
+            pass
         for scope in self._listings.scopes_of(kind, None):
             self._listings.set_synced(scope, resource_version)
 

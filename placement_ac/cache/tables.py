@@ -6,10 +6,11 @@ No I/O, no clock.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from placement_ac.cache.groups import GroupPlaces
 from placement_ac.cache.index import Table
+from placement_ac.cache.workloads import WorkloadTable
 from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     ACCOUNT,
@@ -115,6 +116,7 @@ def empty_tables(
     sets_up: bool,
     remembers: bool = False,
     reports: bool = False,
+    capacity: bool = False,
 ) -> dict[Kind, Table[Any]]:
     """Return the tables of a hub of which nothing is known yet; `remembers`: where jobs failed.
 
@@ -129,7 +131,7 @@ def empty_tables(
         decode.managed_cluster,
         with_server=policy.provision,
         with_labels=dispatches or sets_up,
-        with_allocatable=sets_up,
+        with_allocatable=sets_up or capacity,
     )
     return {
         ADMISSION_CHECK: Table(
@@ -166,7 +168,7 @@ def empty_tables(
             shared=lambda o: _flag("shared", o.ours and not o.placement),
             source=lambda o: ("/".join(o.source),),
         ),
-        WORKLOAD: Table(
+        WORKLOAD: WorkloadTable(
             workload,
             check=lambda w: {state.check for state in w.check_states},
             cluster=lambda w: _if_set(w.cluster) if reports else (),
@@ -223,7 +225,7 @@ class Tables:
         self.scores: Table[objects.Scores] = self.by_kind[PLACEMENT_SCORE]
         self.configs: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CONFIG]
         self.multikueue_clusters: Table[objects.KueueObject] = self.by_kind[MULTIKUEUE_CLUSTER]
-        self.workloads: Table[objects.Workload] = self.by_kind[WORKLOAD]
+        self.workloads = cast("WorkloadTable", self.by_kind[WORKLOAD])
         self.managed_clusters: Table[objects.ManagedCluster] = self.by_kind[MANAGED_CLUSTER]
         self.accounts: Table[objects.ProvisionedObject] = self.by_kind[ACCOUNT]
         self.permissions: Table[objects.ProvisionedObject] = self.by_kind[PERMISSION]

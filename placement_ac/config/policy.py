@@ -146,8 +146,9 @@ def worker_policy_rules(settings: Settings, kueue: rights.RunningKueue) -> tuple
     granted = rights.policy_rules(*_frameworks(settings, release), dict(gates or ()), release)
     queues = (rights.DISPATCHER.rule,) if reads_queues(settings) else ()
     nodes = (rights.NODES.rule,) if settings.report_scores and settings.score_nodes else ()
+    flavors = (rights.FLAVORS.rule,) if settings.dispatcher else ()
     looked_for = _looked_for(settings, release) if settings.dispatcher else ()
-    return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *nodes, *looked_for)))
+    return tuple(rule.as_dict() for rule in sorted((*granted, *queues, *flavors, *nodes, *looked_for)))
 
 
 def integrations_namespace(settings: Settings) -> str:

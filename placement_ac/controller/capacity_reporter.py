@@ -237,7 +237,7 @@ class CapacityReporter:
 
     async def _report(self) -> CapacityReport:
         """Return the capacity of now; others have their turn between two clusters, and while it is summed."""
-        hub = self._hub()
+        hub, counted_at = self._hub(), self._clock()
         clusters = dict(hub.clusters)
         for key in self._answers:
             if key.startswith("/") and self._cache.scores.is_wanted(key[1:]):
@@ -249,7 +249,7 @@ class CapacityReporter:
             states.append(self._state(name, cluster, hub))
             await asyncio.sleep(0)
         report: CapacityReport = await self._in_thread(capacity_report, states, self._policy.gpus)
-        return report
+        return replace(report, counted_at=counted_at) if self._policy.reads_jobs else report
 
     def _state(self, name: str, cluster: ReportedCluster, hub: _Hub) -> WorkerState:
         running, waiting = hub.there(cluster.workers)

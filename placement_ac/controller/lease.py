@@ -17,7 +17,7 @@ from typing import Final
 
 import structlog
 
-from placement_ac.core.api.constants import LEASE
+from placement_ac.core.api.constants import EVENT, LEASE
 from placement_ac.core.api.errors import ApiError, Conflict, NotFound, NotLeading, error_place
 from placement_ac.core.leader_election import LeaderElection, LeaseDurations, Marks
 from placement_ac.kube.client import Client, Object, RequestObserver
@@ -72,6 +72,8 @@ class Lease:
         self._retry_after = 0.0
         """How long the API server asked to wait, when it answered the last request. Unit: seconds."""
         self._lease_changed = asyncio.Event()
+        self._announcing: asyncio.Task[None] | None = None
+        """Posts the event about our lead."""
 
     @property
     def leading(self) -> bool:
@@ -104,6 +106,7 @@ class Lease:
             try:
                 yield
             finally:
+                tasks += [self._announcing] if self._announcing else []
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
@@ -161,10 +164,22 @@ class Lease:
         if not (self._up_to_date and self.leading):
             self._election.saw(await self._get(client), _now())
             self._up_to_date = True
-        claim = self._election.claim(_now(), datetime.now(UTC))
+        claim, led = self._election.claim(_now(), datetime.now(UTC)), self.leading
         if claim is not None:
             began = _now()
             self._election.wrote(await client.put(self._resource, claim), began)
+            if self.leading and not led:
+                self._announcing = asyncio.create_task(self._announce(client))
+
+    async def _announce(self, client: Client) -> None:
+        """Post that this process leads; without the right to, only the log says so."""
+        event = self._election.became_leader(datetime.now(UTC))
+        if event is None or not self.leading:
+            return
+        try:
+            await client.create(EVENT.at("v1"), event)
+        except ApiError as error:
+            log.debug("the event about the lead could not be posted", error=error.message)
 
     async def _get(self, client: Client) -> Object | None:
         try:

@@ -125,7 +125,8 @@ def _content(action: Action) -> int | None:
     elif isinstance(action, SetCondition):
         content = _without_time(action.condition)
     elif isinstance(action, SetStatus):
-        content = action.status | {"conditions": [*map(_without_time, action.status.get("conditions", ()))]}
+        status = {key: value for key, value in action.status.items() if key != "validUntil"}
+        content = status | {"conditions": [*map(_without_time, status.get("conditions", ()))]}
     elif isinstance(action, Delete):
         content = "deleted"
     else:

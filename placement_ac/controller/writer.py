@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 from cachetools import LRUCache
 
+from placement_ac.cache.workloads import gave_up
 from placement_ac.controller.fair_slots import FairSlots, Flow
 from placement_ac.controller.workload_writes import OnLateEnd, WorkloadAction, WorkloadWrites
 from placement_ac.controller.write_limits import (
@@ -279,6 +280,8 @@ class Writer:
         obj = await self._client.get(self._resources[WORKLOAD], before.meta.name, before.meta.namespace)
         self._on_write(WORKLOAD, obj, False)
         now = workload(obj) if before.job == NO_JOB else workload_with_job(obj)  # as it was read before
+        if gave_up(before):
+            now = replace(now, job=before.job, label_values=before.label_values)
         now_as_before = replace(
             now, meta=before.meta, same_job=before.same_job, nominated_since=before.nominated_since
         )

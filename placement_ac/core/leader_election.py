@@ -10,7 +10,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, Final, Self
+
+from placement_ac.core.api.constants import EVENT, EVENTS, FIELD_MANAGER, LEADER_ELECTION
 
 Body = dict[str, Any]
 Marks = Callable[[], Mapping[str, Mapping[str, str]]]
@@ -139,6 +142,36 @@ class LeaderElection:
         self._held_since = -math.inf
 
     # -- what to write
+
+    def became_leader(self, time: datetime) -> Body | None:
+        """Return the Event on the Lease that client-go posts of a new leader; None if we do not hold it."""
+        if self._gone or self._seen is None or self.holder != self._identity:
+            return None
+        metadata, at = self._seen["metadata"], time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        namespace, name = self._metadata["namespace"], self._metadata["name"]
+        term = f"{self._identity} {_spec(self._seen).get('acquireTime')}"
+        return {
+            "apiVersion": "v1",
+            "kind": EVENT.kind,
+            "metadata": {"namespace": namespace, "name": f"{name}.{sha256(term.encode()).hexdigest()[:16]}"},
+            "involvedObject": {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "namespace": namespace,
+                "name": name,
+                "uid": metadata.get("uid", ""),
+                "resourceVersion": metadata.get("resourceVersion", ""),
+            },
+            "type": EVENTS[LEADER_ELECTION][0],
+            "reason": LEADER_ELECTION,
+            "message": f"{self._identity} became leader",
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
+            "reportingInstance": self._identity,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
 
     def claim(self, now: float, time: datetime) -> Body | None:
         """Return the Lease to write to take or renew it; None while another candidate holds it.

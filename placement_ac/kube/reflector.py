@@ -18,6 +18,10 @@ PAGE_SIZE: Final = 200
 """Objects in a page of a list, at most: a page is parsed at once."""
 WATCH_PAUSE_SECONDS: Final = 0.2
 """Between the beginnings of two watches, in case the server ends them at once."""
+WATCH_PAUSE_MAX: Final = 5.0
+"""The same, after several that ended at once: it doubles each time."""
+AT_ONCE_SECONDS: Final = 1.0
+"""A watch that ends sooner, without an event, has ended at once."""
 BOOKMARK: Final = "BOOKMARK"
 """The type of an event that says only that the watch is alive; its object is to be ignored."""
 
@@ -32,6 +36,8 @@ class Reflector:
         self.client, self.resource, self.namespace, self.version = client, resource, namespace, version
         self._listing = asyncio.Lock()
         """The answer to an older list must not arrive after that of a newer one."""
+        self._ended_at_once = 0
+        """How many watches in a row have."""
 
     async def follow(self) -> AsyncGenerator[Listing | WatchEvent]:
         """Yield the pages of a list and then the events, watch after watch, without an end. Raises ApiError.
@@ -49,7 +55,9 @@ class Reflector:
             async with aclosing(self.events()) as events:
                 async for event in events:
                     yield event
-            await asyncio.sleep(began + WATCH_PAUSE_SECONDS - now())
+            doublings = min(max(self._ended_at_once - 1, 0), 10)
+            pause = min(WATCH_PAUSE_SECONDS * 2**doublings, WATCH_PAUSE_MAX)
+            await asyncio.sleep(began + pause - now())
 
     async def pages(self) -> AsyncGenerator[Listing]:
         """Yield the pages of a list; the next watch begins after it. A watch that goes on does no harm."""
@@ -65,15 +73,20 @@ class Reflector:
 
     async def events(self) -> AsyncGenerator[WatchEvent]:
         """Yield the events of one watch, and a bookmark when the server ends it in time."""
+        now = asyncio.get_running_loop().time
+        began, is_idle = now(), True
         try:
             watch = self.client.watch(self.resource, self.version, self.namespace, self.opened)
             async with aclosing(watch) as events:
                 async for change, item in events:
                     yield change, item
+                    is_idle = is_idle and change == BOOKMARK
                     self.version = str(item["metadata"].get("resourceVersion") or self.version)
         except (Gone, Malformed):
             self.version = ""
             raise
+        is_at_once = is_idle and now() - began < AT_ONCE_SECONDS
+        self._ended_at_once = self._ended_at_once + 1 if is_at_once else 0
         yield BOOKMARK, {}
 
     def opened(self) -> None:

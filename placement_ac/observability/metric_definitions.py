@@ -122,7 +122,8 @@ CONNECTED: Final = _gauge(
 QUARANTINED: Final = _gauge(
     "cluster_quarantined",
     ("check", "cluster"),
-    "1 for each listed cluster that gets no new jobs, because jobs keep failing there or an admin wants it,"
+    "1 for each listed cluster that gets no new jobs, or none of some namespaces, because jobs keep failing"
+    " there or an admin wants it,"
     " else 0; none without `--avoid-after-failure`.",
 )
 RELIABILITY: Final = _gauge(
@@ -156,7 +157,8 @@ HELD_START: Final = _gauge(
 UNFIT: Final = _gauge(
     "unfit_workloads",
     ("placement",),
-    "Workloads with quota that none of the Placement's clusters fits; 0 without our dispatcher.",
+    "Workloads with quota that none of the Placement's clusters fits, or none ever gives quota;"
+    " 0 without our dispatcher.",
 )
 REFUSALS: Final = _gauge(
     "dispatch_refusals",

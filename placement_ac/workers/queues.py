@@ -15,7 +15,7 @@ from placement_ac.core.api.constants import CLUSTER_QUEUE, KUEUE, LOCAL_QUEUE, R
 from placement_ac.core.api.errors import ApiError, TooLarge
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.inputs.job_facts import NO_NEEDS, JobNeeds
-from placement_ac.core.inputs.queue_facts import WorkerFacts, worker_facts
+from placement_ac.core.inputs.queue_facts import WorkerFacts, with_flavors, worker_facts
 from placement_ac.core.kubeconfig.source import CredentialSource
 from placement_ac.kube.client import Client, Object
 from placement_ac.workers.connector import (
@@ -27,8 +27,9 @@ from placement_ac.workers.connector import (
     WorkerLogin,
     worker_error_text,
 )
+from placement_ac.workers.flavors import FlavorReader
 from placement_ac.workers.needs import NeedsReader
-from placement_ac.workers.reader import Problem, WorkerReader
+from placement_ac.workers.reader import Problem, Silence, WorkerReader
 
 NEEDS_FRACTION: Final = 0.5
 """Of the timeout of a worker: if the queues are read by then, the rest is for what jobs need beside them."""
@@ -46,6 +47,7 @@ class QueueReader(WorkerReader[WorkerFacts]):
         self._too_large: TTLCache[Version, str] = TTLCache(MAX_CACHED, TOO_LARGE_SECONDS)
         """Credentials of workers whose queues are too many; their copies are read nevertheless."""
         self._needs = NeedsReader(kueue_namespace)
+        self._flavors = FlavorReader()
 
     async def read(self, cluster: KueueObject, needs: JobNeeds = NO_NEEDS) -> WorkerFacts:
         """Return the queues on the worker of a MultiKueueCluster, and what it has of `needs`.
@@ -54,7 +56,7 @@ class QueueReader(WorkerReader[WorkerFacts]):
         """
         answer = await self.answer(cluster, partial(self._read_all, needs))
         if isinstance(answer, Problem):
-            return WorkerFacts(problem=answer)
+            return WorkerFacts(problem=answer, silent=isinstance(answer, Silence))
         return (
             replace(answer, problem=Problem(cluster.meta.name, answer.problem)) if answer.problem else answer
         )
@@ -70,9 +72,13 @@ class QueueReader(WorkerReader[WorkerFacts]):
         """Read the queues first: what jobs need beside them takes no answer about the queues away."""
         clock = asyncio.get_running_loop().time
         began = clock()
+        until = began + self.connector.timeout * NEEDS_FRACTION
         facts = await self.read_objects(client, login, resources)
-        left = self.connector.timeout * NEEDS_FRACTION - (clock() - began)
-        return replace(facts, jobs=await self._needs.read(client, login.version, needs, left))
+        flavors = await self._flavors.read(
+            client, login.version, resources[0].version, facts, until - clock()
+        )
+        jobs = await self._needs.read(client, login.version, needs, until - clock())
+        return replace(facts, queues=with_flavors(facts.queues, flavors), jobs=jobs)
 
     async def read_objects(
         self, client: Client, login: WorkerLogin, resources: Sequence[Resource]

@@ -27,6 +27,7 @@ from placement_ac.workers.connector import (
     WorkerConnector,
     WorkerError,
     WorkerLogin,
+    WorkerTimeout,
     source_of,
 )
 from placement_ac.workers.limiter import ProbeLimiter
@@ -50,6 +51,10 @@ class Problem(str):
         problem = super().__new__(cls, f"MultiKueueCluster {name}: {why}")
         problem.why = why
         return problem
+
+
+class Silence(Problem):
+    """The worker did not answer in time."""
 
 
 class HubRefusal(Problem):
@@ -98,6 +103,8 @@ class WorkerReader(ABC, Generic[T]):
                 )
         except HubForbidden as why:
             return HubRefusal(name, str(why))
+        except WorkerTimeout as why:
+            return Silence(name, str(why))
         except WorkerError as why:
             return Problem(name, str(why))
         except Exception as error:  # a worker may answer anything, and must not stop the others

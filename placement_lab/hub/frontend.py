@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -43,10 +43,21 @@ class HttpFrontend:
         self.watches: dict[WatchStream, str] = {}
 
     def server(self) -> web.Server:
-        return web.Server(self.handle, access_log=None, keepalive_timeout=3600.0)
+        loop = asyncio.get_running_loop()
+
+        def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> BaseRequest:
+            parts = message, payload, protocol, writer, task
+            return web.BaseRequest(*parts, loop, client_max_size=LARGEST_BODY)
+
+        return web.Server(self.handle, request_factory=request, access_log=None, keepalive_timeout=3600.0)
 
     async def handle(self, request: BaseRequest) -> web.StreamResponse:
-        call = await self._call(request)
+        try:
+            call = await self._call(request)
+        except web.HTTPRequestEntityTooLarge:
+            too_large = StatusError(413, "RequestEntityTooLarge", f"limit is {LARGEST_BODY} bytes")
+            answer = error_response(too_large)
+            return web.Response(status=413, body=answer.body, headers={"Content-Type": answer.content_type})
         fault = self.faults.take(call.method, call.path, call.user_agent)
         if fault is None:
             return await self._serve(request, call)
@@ -84,13 +95,6 @@ class HttpFrontend:
         call: ApiRequest,
         done: tuple[str, Answer] | None = None,
     ) -> web.StreamResponse:
-        if len(call.body) > LARGEST_BODY:
-            return self._plain(
-                call,
-                "",
-                error_response(StatusError(413, "RequestEntityTooLarge", "limit is 3145728 bytes")),
-                {},
-            )
         user, answer = done or self.api.handle(call)
         if isinstance(answer, WatchStream):
             return await self._stream(request, call, user, answer)

@@ -31,7 +31,7 @@ from placement_lab.standins.ocm_addons import OcmAddons
 from placement_lab.standins.runner import StandInThread
 from placement_lab.standins.work_agent import WorkAgents
 from placement_lab.standins.worker import SLOTS, KueueWorker
-from placement_lab.standins.worker_quota import Quota, QuotaWorker, queue_manifests
+from placement_lab.standins.worker_quota import Quota, QuotaWorker, flavor_manifests, queue_manifests
 
 NAMESPACE: Final = "kueue-system"
 _CONDITION_FIELDS: Final = ("type", "reason", "message")
@@ -135,7 +135,10 @@ class WorkerFleet:
             hub.start()
             hub.observe(JOB.plural, partial(self.counter.record, name))
         for name, quota in self._quotas.items():
-            apply(connect(self.hubs[name].kubeconfig()), queue_manifests(quota, self._queues))
+            apply(
+                connect(self.hubs[name].kubeconfig()),
+                (*flavor_manifests(quota), *queue_manifests(quota, self._queues)),
+            )
         self._stand_ins.start()
         return self
 

@@ -24,6 +24,12 @@ Used = Counter[tuple[str, str]]
 """Flavor and resource → how much Workloads have, in thousandths."""
 
 
+def flavor_manifests(quota: Quota) -> Iterator[Object]:
+    """Yield the ResourceFlavors that this quota names."""
+    for name in quota:
+        yield {"apiVersion": f"{KUEUE}/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}}
+
+
 def queue_manifests(quota: Quota, local_queues: Iterable[str]) -> Iterator[Object]:
     """Yield the ClusterQueue with this quota, and its LocalQueues in `default`.
 
@@ -113,12 +119,26 @@ class QuotaWorker(KueueWorker):
             "flavorsReservation": _by_flavor(queue, used_quota(filter(has_quota, copies))),
             "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
             **_counts(copies),
+            "conditions": (queue.get("status") or {}).get("conditions") or [_active(queue)],
         }
 
     def _local_status(self, queue: Object) -> Object:
         key = key_of(queue)
         copies = self._copies(queue["spec"]["clusterQueue"])
         return _counts([copy for copy in copies if (key_of(copy)[0], copy["spec"].get("queueName")) == key])
+
+
+def _active(queue: Object) -> Object:
+    """Return the condition of a ClusterQueue that gives quota."""
+    metadata = queue["metadata"]
+    return {
+        "type": "Active",
+        "status": "True",
+        "reason": "Ready",
+        "message": "Can admit new workloads",
+        "observedGeneration": metadata.get("generation", 1),
+        "lastTransitionTime": metadata["creationTimestamp"],
+    }
 
 
 def _counts(copies: list[Object]) -> Object:

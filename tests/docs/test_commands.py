@@ -41,7 +41,7 @@ SERVERS: Final = {
     "placement-ac hub --workers 3 --gpus 8": "hub.kubeconfig",
     "placement-ac run": "",
     DISPATCHED: "hub.kubeconfig",
-    "placement-ac run --dispatcher true --step-size 1": "",
+    "placement-ac run --dispatcher true": "",
 }
 """Commands that run in a terminal of their own → the file that they write when they are ready."""
 ACTIVATES: Final = "source .venv/bin/activate"

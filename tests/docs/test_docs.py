@@ -145,6 +145,7 @@ def test_names_labels_and_annotations() -> None:
         constants.ANNOTATION_MAINTENANCE,
         constants.ANNOTATION_DELETE_UNKNOWN,
         constants.ANNOTATION_QUARANTINE,
+        constants.ANNOTATION_QUOTA_MAX,
         constants.ANNOTATION_DISPATCH_PROFILE,
         (
             f"{constants.ANNOTATION_CLUSTER_NAMES}, {constants.ANNOTATION_CLUSTER_SELECTOR}, "

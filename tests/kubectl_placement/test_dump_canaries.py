@@ -39,7 +39,10 @@ POD: Final = (
     *(
         f"spec.{containers}.{field}"
         for containers in ("containers", "initContainers")
-        for field in ("env.name", "env.valueFrom", "image", "name", "resources", "volumeMounts")
+        for field in (
+            "env.name", "env.valueFrom", "image", "name", "resources",
+            "volumeMounts.mountPath", "volumeMounts.name", "volumeMounts.subPath",
+        )
     ),
     *(
         f"spec.volumes.{field}"
@@ -52,13 +55,14 @@ CLUSTER: Final = (
     "certificate-authority", "certificate-authority-data", "proxy-url", "server", "tls-server-name",
 )  # fmt: skip
 REQUIRED: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+ASKED: Final = ("spec.overhead", "spec.resourceClaims", "spec.resources", "spec.runtimeClassName")
 KEPT: Final[Mapping[Kind, tuple[str, ...]]] = {
     SECRET: ("type",),
     CONFIG_MAP: (),
     EVENT: (),  # of others; the controller's own are kept whole
     DEPLOYMENT: ("spec.selector", "status", *(f"spec.template.{field}" for field in POD)),
     WORKLOAD: (
-        *(f"spec.podSets.template.{field}" for field in (*POD, REQUIRED)),
+        *(f"spec.podSets.template.{field}" for field in (*POD, *ASKED, REQUIRED)),
         *(f"spec.podSets.{field}" for field in ("name", "topologyRequest")),
         "spec.preemptionGates", "spec.priorityClassRef", "spec.queueName",
         "status",
@@ -172,6 +176,18 @@ def has_known_fields_alone(kind: Kind, schema: Any) -> None:
     assert sorted(path for path in left if not is_below(path, fields)) == []
     if kind in KEPT:
         assert [field for field in fields if not any(is_below(path, (field,)) for path in left)] == []
+
+
+@pytest.mark.parametrize("kind", [WORKLOAD, DEPLOYMENT], ids=lambda kind: kind.kind)
+def test_a_variable_of_others_has_no_value_whatever_its_name(kind: Kind) -> None:
+    container = {"name": "main", "env": [{"name": "PLACEMENT_AC_TOKEN", "value": CANARY}]}
+    template = {"spec": {"containers": [container]}}
+    spec = (
+        {"podSets": [{"name": "main", "template": template}]} if kind == WORKLOAD else {"template": template}
+    )
+    obj = {"apiVersion": kind.at(kind.versions[-1]).api_version, "kind": kind.kind}
+    given = obj | {"metadata": {"name": "x", "namespace": "team"}, "spec": spec}
+    assert list(canaries(shared_objects(dump_of([given]), kind, ("team",)))) == []
 
 
 def test_events_of_others_are_left_out() -> None:

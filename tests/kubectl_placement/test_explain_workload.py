@@ -285,6 +285,15 @@ def test_a_workload_without_quota_is_ranked_as_well() -> None:
     assert [cluster.cluster for cluster in found.placements[0].clusters] == list(NAMES)
 
 
+def test_a_resource_that_the_hub_does_not_name_is_never_given() -> None:
+    job = a_job(quota=False, **{P: "Pending"})
+    why = "resource ephemeral-storage unavailable in ClusterQueue"
+    job["status"]["conditions"] = [{"type": "QuotaReserved", "status": "False", "message": why}]
+    notes = explained(job, view_of(job)).notes
+    assert f"Kueue gives it no quota on the hub: {why}" in notes
+    assert [note for note in notes if note.startswith("it asks for ephemeral-storage, of which ClusterQueue")]
+
+
 def test_without_checks_or_after_its_end_there_is_no_table() -> None:
     done, bare = a_job(finished=True), a_job()
     bare["status"]["admissionChecks"] = []

@@ -96,3 +96,13 @@ def test_the_hubs_queue(cluster_queue: Raw, local: Raw, note: str | None) -> Non
     found = new_job(story_2(cluster_queue, own), job)
     assert found.placements, found.problem
     assert [one for one in found.notes if "hub" in one] == ([note] if note else [])
+
+
+@pytest.mark.parametrize("claims", [[], [{"name": "gpu", "resourceClaimTemplateName": "eight"}]])
+def test_claims_are_named_as_compared_with_no_quota(claims: list[Raw]) -> None:
+    job = a_job()
+    job["spec"]["template"]["spec"]["resourceClaims"] = claims
+    noted = [
+        one for one in new_job(story_2(), job).notes if one.startswith("its ResourceClaims are compared")
+    ]
+    assert len(noted) == len(claims)

@@ -1,5 +1,6 @@
 """A new job's podSets as Kueue makes them, and the quota that the hub reserves."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,23 @@ def test_a_resource_that_the_hub_leaves_out_is_named() -> None:
     (note,) = not_covered(view_of(QUEUE), "cq", SPEC)
     assert note.startswith("ClusterQueue cq does not cover ephemeral-storage: the job gets quota only if")
     assert list(not_covered(view_of(), "cq", SPEC)) == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "says"),
+    [
+        pytest.param(None, "only if Kueue's configuration excludes it", id="not read"),
+        pytest.param({}, "does not exclude it: the job never gets quota", id="not excluded"),
+        pytest.param({"excludeResourcePrefixes": ["ephemeral"]}, "", id="excluded by prefix"),
+        pytest.param({"excludeResourcePrefixes": ["storage"]}, "never gets quota", id="another prefix"),
+        pytest.param({"quotaCheckStrategy": "IgnoreUndeclared"}, "", id="undeclared ones are ignored"),
+        pytest.param({"quotaCheckStrategy": "BlockUndeclared"}, "never gets quota", id="they are not"),
+    ],
+)
+def test_what_kueue_excludes_is_not_asked_for(resources: Raw | None, says: str) -> None:
+    view = replace(view_of(QUEUE), kueue_resources=resources)
+    notes = list(not_covered(view, "cq", SPEC))
+    assert [says in note for note in notes] == ([True] if says else [])
 
 
 def test_pods_that_the_hub_does_not_count_are_no_resource_that_it_leaves_out() -> None:

@@ -8,14 +8,14 @@ import pytest
 from kubectl_placement.explain.workload import explain_workload
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.jobs.ignored_change import ignored_parallelism
 from kubectl_placement.story.lines import Wanted, job_lines
 from kubectl_placement.story.model import JobStory
 from kubectl_placement.story.pods import PodRow, pods_there
 from kubectl_placement.story.tell import tell_story
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import EVENT, WORKLOAD
+from placement_ac.core.api.constants import EVENT, GENERATED, SILENT, WORKLOAD
 from tests.support.builders import NOW, Raw, an, check, multikueue_check, our_cluster
+from tests.support.builders import condition as active
 
 CLUSTER = our_cluster("cluster1", "p", owners=("check", "mk"))
 CHECKS = (check("check", "p"), multikueue_check("mk", "p"))
@@ -296,6 +296,16 @@ EVICTED = QUOTA, condition("Admitted"), condition("Evicted", "True", "AdmissionC
             checks=(),
         ),
         row(
+            "a listed cluster hangs",
+            job("train", QUOTA, checks=(READY, PENDING), nominatedClusterNames=["p-cluster1"]),
+            f"waiting: cluster cluster2: {SILENT}",
+            "wait: it starts elsewhere when Kueue has noticed",
+            checks=(
+                check("check", "p", active=active(message=f"{GENERATED}; cluster2: {SILENT}")),
+                CHECKS[1],
+            ),
+        ),
+        row(
             "its cluster is full",
             job(
                 "train",
@@ -450,42 +460,12 @@ def test_the_steps_of_a_job_that_runs_do_not_say_where_it_waits() -> None:
     assert "waits for" not in str(story_of(raw).steps)
 
 
-def sent(count: int = 2, **status: Any) -> Raw:
-    return job("train", QUOTA, spec={"podSets": [{"name": "main", "count": count}]}, **status)
-
-
-def spec_of(annotations: dict[str, str] | None = None, **spec: int) -> Raw:
-    metadata = {"name": "train", "namespace": "team", "annotations": annotations or {}}
-    return {"metadata": metadata, "spec": spec}
-
-
-THERE = {"clusterName": "p-cluster1"}
-
-
-@pytest.mark.parametrize(
-    ("workload", "owner", "pods"),
-    [
-        pytest.param(sent(**THERE), spec_of(parallelism=4), 4, id="more after it was placed"),
-        pytest.param(
-            sent(nominatedClusterNames=["p-cluster1"]), spec_of(parallelism=1), 1, id="while it waits"
-        ),
-        pytest.param(sent(**THERE), spec_of(parallelism=2), 0, id="as it was sent"),
-        pytest.param(sent(**THERE), spec_of(parallelism=8, completions=2), 0, id="no more than completions"),
-        pytest.param(sent(), spec_of(parallelism=4), 0, id="not sent yet"),
-        pytest.param(sent(**THERE), None, 0, id="the Job cannot be read"),
-        pytest.param(
-            sent(**THERE), spec_of({"kueue.x-k8s.io/elastic-job": "true"}, parallelism=4), 0, id="elastic"
-        ),
-    ],
-)
-def test_a_change_of_parallelism_that_kueue_ignores(workload: Raw, owner: Raw | None, pods: int) -> None:
-    said = ignored_parallelism(workload, owner)
-    assert said == (
-        f"Kueue ignores that Job team/train asks for {pods} Pods at a time now: it was sent with 2. For"
-        " another number, delete it and create it again"
-        if pods
-        else ""
-    )
+def test_a_resource_that_no_queue_names_is_named_as_never_given() -> None:
+    why = "couldn't assign flavors to pod set main: resource ephemeral-storage unavailable in ClusterQueue"
+    line = story_of(job("train", condition("QuotaReserved", "False", "Pending", why))).job
+    never = "ephemeral-storage, of which ClusterQueue all on the hub has no quota, so the job never runs"
+    assert line.waits_for == never
+    assert line.fix.startswith("do not ask for it, or ask an admin to name it in ClusterQueue all, or")
 
 
 def test_a_slice_of_an_elastic_job_that_was_replaced_is_no_job_that_has_succeeded() -> None:

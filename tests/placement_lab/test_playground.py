@@ -1,5 +1,6 @@
 """`placement-ac hub --workers`: workers that run Jobs, registered on the hub and with credentials."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -106,6 +107,29 @@ def test_jobs_run_on_the_workers_as_long_as_they_sleep_if_their_gpus_are_there(
     config = admin.get(MULTIKUEUE_CONFIG.at("v1beta2"), "placement-demo1")
     assert config is not None
     assert config["spec"]["clusters"] == CLUSTERS
+
+
+def test_doctor_finds_nothing_where_the_hub_has_the_quota_of_the_workers(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    run, kubeconfig = started(tmp_path)
+    stack.callback(end, run, kubeconfig)
+    stack.enter_context(ControllerThread(Settings(kubeconfig=kubeconfig)))
+    admin = stack.enter_context(Admin(Login(kubeconfig)))
+    objects = load(SETUP)
+    [queue] = [one for one in objects if one["kind"] == "ClusterQueue"]
+    [flavor] = queue["spec"]["resourceGroups"][0]["flavors"]
+    amounts = {"cpu": "32", "memory": "128Gi", "nvidia.com/gpu": "16"}
+    flavor["resources"] = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
+    admin.apply(*objects)
+
+    def problems() -> object:
+        words = ("doctor", "--workers", "--kubeconfig", str(kubeconfig), "-o", "json")
+        document = json.loads(commands.run(*words).stdout)
+        assert document["summary"]["skip"] >= 12
+        return [one for one in document["findings"] if one["level"] not in ("OK", "SKIP")]
+
+    eventually(problems, [], seconds=30)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ NAME: Final = "placement-ac-real"
 MULTIKUEUE: Final = f"{NAME}-multikueue"
 SECOND: Final = f"{NAME}-second"
 """The other queue of the cohort."""
+LATE: Final = f"{NAME}-late"
+"""A LocalQueue that is made after its first jobs."""
+LOCAL_QUEUES: Final = (NAME, SECOND, LATE)
 CLUSTER_QUEUES: Final = (NAME, SECOND)
 QUEUES: Final = "kueue-system"
 JOBS: Final = "default"
@@ -168,7 +171,7 @@ class Fleet:
 
     def workloads(self) -> list[Obj]:
         items = self.hub.list(WORKLOAD, JOBS)
-        return [item for item in items if item["spec"].get("queueName") in (NAME, SECOND)]
+        return [item for item in items if item["spec"].get("queueName") in LOCAL_QUEUES]
 
     def workload_of(self, job: str) -> Obj:
         owned = (w for w in self.workloads() if job in (o["name"] for o in _owners(w)))
@@ -258,10 +261,20 @@ class Fleet:
     # -- jobs
 
     def submit(
-        self, name: str, *, cpu: int = 1, queue: str = NAME, annotations: Mapping[str, str] | None = None
+        self,
+        name: str,
+        *,
+        cpu: int = 1,
+        queue: str = NAME,
+        annotations: Mapping[str, str] | None = None,
+        managed_by: str = "",
+        nodes: Mapping[str, str] | None = None,
     ) -> None:
-        """Create a Job, with these annotations of its Pod template."""
-        self.hub.apply(job(name, cpu, queue, annotations))
+        """Create a Job, with these annotations of its Pod template, `managedBy` and nodeSelector."""
+        made = job(name, cpu, queue, annotations)
+        made["spec"] |= {"managedBy": managed_by} if managed_by else {}
+        made["spec"]["template"]["spec"] |= {"nodeSelector": dict(nodes)} if nodes else {}
+        self.hub.apply(made)
 
     def runs(self) -> dict[str, dict[str, str]]:
         """Return job → cluster → the uid of its Job there, of all that are not suspended and not deleted."""
@@ -321,7 +334,7 @@ class Fleet:
         if self.hub.list(SET_BINDING, QUEUES, label_selector=f"{NAME}=made"):
             self.hub.delete(SET_BINDING, _SET, namespace=QUEUES)
         for cluster in (self.hub, *self.workers.values()):
-            cluster.delete(LOCAL_QUEUE, NAME, SECOND, namespace=JOBS)
+            cluster.delete(LOCAL_QUEUE, *LOCAL_QUEUES, namespace=JOBS)
             cluster.delete(CLUSTER_QUEUE, NAME, SECOND)
             cluster.delete(RESOURCE_FLAVOR, NAME)
         for name in self.names:
@@ -337,7 +350,7 @@ class Fleet:
 _OCM: Final = "cluster.open-cluster-management.io"
 _KUEUE: Final = "kueue.x-k8s.io"
 _QUEUE: Final = f"{_KUEUE}/queue-name"
-_OURS: Final = f"{_QUEUE} in ({NAME},{SECOND})"
+_OURS: Final = f"{_QUEUE} in ({','.join(LOCAL_QUEUES)})"
 _SET: Final = "global"
 
 
@@ -429,6 +442,12 @@ def _queues(*, with_checks: bool) -> tuple[Obj, ...]:
         ),
     )
     return {**version, "kind": "ResourceFlavor", **_meta(NAME)}, *queues[0], *queues[1]
+
+
+def local_queue(name: str) -> Obj:
+    """Return a LocalQueue of the first ClusterQueue."""
+    kind = {"apiVersion": f"{_KUEUE}/v1beta2", "kind": "LocalQueue"}
+    return {**kind, **_meta(name, JOBS), "spec": {"clusterQueue": NAME}}
 
 
 def job(name: str, cpu: int = 1, queue: str = NAME, annotations: Mapping[str, str] | None = None) -> Obj:

@@ -7,6 +7,11 @@ set `global` is made, and removed, if there is none.
 """
 
 import base64
+import os
+import shlex
+import shutil
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +22,31 @@ from placement_ac.core.api.constants import (
     ANNOTATION_CLUSTER_SELECTOR,
     CONFIG_MAP,
     DEPLOYMENT,
+    JOB,
     KUEUE_MANAGER,
+    LOCAL_QUEUE,
     MULTIKUEUE_CLUSTER,
+    RESOURCE_FLAVOR,
     SECRET,
 )
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.core.inputs.rights import parse_release, required_rights
-from tests.real.clusters import GPU, JOBS, NAME, QUEUES, SCORE, SECOND, T4, Cluster, Fleet, Timeout, until
+from tests.real.clusters import (
+    GPU,
+    JOBS,
+    LATE,
+    NAME,
+    QUEUES,
+    SCORE,
+    SECOND,
+    T4,
+    Cluster,
+    Fleet,
+    Timeout,
+    job,
+    local_queue,
+    until,
+)
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -216,6 +239,97 @@ def test_the_story_of_a_job_is_shown(prepared: Fleet) -> None:
     assert {jobs["real-runs"], jobs["real-waits"]} == {"running", "waiting"}
     prepared.end("real-runs")
     assert _story(prepared, "real-runs", state="succeeded")
+
+
+@pytest.mark.parametrize(
+    ("queue", "managed_by", "why"),
+    [
+        pytest.param(LATE, "", "older than", id="made before its LocalQueue"),
+        pytest.param(NAME, "example.com/other", "without spec.managedBy", id="a foreign managedBy"),
+    ],
+)
+def test_a_job_that_kueue_never_starts_runs_after_the_command_that_is_printed(
+    prepared: Fleet, queue: str, managed_by: str, why: str
+) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("needs kubectl on PATH")
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-never", queue=queue, managed_by=managed_by)
+    for cluster in (prepared.hub, *prepared.workers.values()) if queue == LATE else ():
+        cluster.apply(local_queue(LATE))
+
+    def told() -> str:
+        job = prepared.document("job", "real-never", f"--namespace={JOBS}")["job"]
+        return str(job["fix"]) if "create it again" in job["fix"] else ""
+
+    fix = until(told, prepared.seconds, lambda: prepared.document("job", "real-never", f"--namespace={JOBS}"))
+    assert why in fix
+    command, _, _ = fix.partition(", then create it again")
+    kubeconfig = os.environ | {"KUBECONFIG": str(prepared.hub.kubeconfig)}
+    subprocess.run(shlex.split(command), env=kubeconfig, check=True, capture_output=True)
+    until(lambda: not prepared.workload_of("real-never"), prepared.seconds)
+    prepared.submit("real-never", queue=queue)
+    prepared.wait_for_start("real-never")
+    prepared.end("real-never")
+
+
+@pytest.mark.parametrize(
+    ("completions", "starts_again"),
+    [pytest.param(1, False, id="not more Pods at a time"), pytest.param(2, True, id="more Pods at a time")],
+)
+def test_a_changed_parallelism_starts_a_running_job_again(
+    prepared: Fleet, completions: int, starts_again: bool
+) -> None:
+    """Kueue compares how many Pods it has at a time: min(parallelism, completions)."""
+    prepared.select({}, {})
+    prepared.wait_for_list(*prepared.names)
+    changed = job("real-changed")
+    changed["spec"]["completions"] = completions
+    prepared.hub.apply(changed)
+    prepared.wait_for_start("real-changed")
+    before = until(lambda: _story(prepared, "real-changed", state="running"), prepared.seconds)
+    assert before
+    workload = prepared.workload_of("real-changed")["metadata"]["uid"]
+    prepared.hub.patch(JOB, "real-changed", {"spec": {"parallelism": 2}}, JOBS)
+    if starts_again:
+        until(
+            lambda: prepared.workload_of("real-changed").get("metadata", {}).get("uid", workload) != workload,
+            60,
+        )
+        prepared.wait_for_start("real-changed")
+    else:
+        time.sleep(5)  # nothing happens: there is no event to wait for
+        assert prepared.workload_of("real-changed")["metadata"]["uid"] == workload
+
+
+def test_with_the_dispatcher_a_worker_without_the_queue_gets_no_job_and_is_named(prepared: Fleet) -> None:
+    prepared.select({}, {})
+    needs_option(prepared, "dispatcher")
+    first, *others = sorted(prepared.names)
+    prepared.wait_for_list(*prepared.names)
+    prepared.workers[first].delete(LOCAL_QUEUE, NAME, namespace=JOBS)
+    for name in ("real-beside-1", "real-beside-2"):
+        prepared.submit(name)
+        assert prepared.wait_for_start(name)[0] in others
+    remark = f"{first}: no quota there for jobs of LocalQueue {JOBS}/{NAME} (there is no such LocalQueue)"
+    until(lambda: remark in check_of(prepared)[2], prepared.seconds, prepared.state)
+    assert remark in prepared.placement("status", NAME).stdout
+    for name in ("real-beside-1", "real-beside-2"):
+        prepared.end(name)
+
+
+def test_with_the_dispatcher_no_job_goes_where_its_pods_may_use_no_flavor(prepared: Fleet) -> None:
+    prepared.select({}, {})
+    needs_option(prepared, "dispatcher")
+    first, *others = sorted(prepared.names)
+    prepared.wait_for_list(*prepared.names)
+    prepared.submit("real-first")
+    assert prepared.wait_for_start("real-first")[0] == first, "it is the best while it has room"
+    prepared.end("real-first")
+    prepared.workers[first].patch(RESOURCE_FLAVOR, NAME, {"spec": {"nodeLabels": {GPU: "h100"}}})
+    prepared.submit("real-elsewhere", nodes={GPU: T4})
+    assert prepared.wait_for_start("real-elsewhere")[0] in others
 
 
 def _story(fleet: Fleet, job: str, state: str) -> dict[str, Any]:

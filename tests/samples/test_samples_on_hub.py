@@ -109,7 +109,7 @@ class Stage:
         assert done.exit_code in (0, 2), done.output
         wrong: dict[str, list[Object]] = {}
         for finding in json.loads(done.stdout)["findings"]:
-            if finding["level"] != "OK" and finding["check"] != "duplicate-clusters":
+            if finding["level"] in ("WARN", "FAIL") and finding["check"] != "duplicate-clusters":
                 wrong.setdefault(finding["check"], []).append(finding)
         return wrong
 

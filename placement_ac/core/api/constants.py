@@ -88,6 +88,8 @@ CONFIG_MAP: Final = Kind("", "ConfigMap", "configmaps", True, ("v1",))
 DEPLOYMENT: Final = Kind("apps", "Deployment", "deployments", True, ("v1",))
 NODE: Final = Kind("", "Node", "nodes", False, ("v1",))
 NAMESPACE: Final = Kind("", "Namespace", "namespaces", False, ("v1",))
+LIMIT_RANGE: Final = Kind("", "LimitRange", "limitranges", True, ("v1",))
+RUNTIME_CLASS: Final = Kind("node.k8s.io", "RuntimeClass", "runtimeclasses", False, ("v1",))
 LEASE: Final = Kind("coordination.k8s.io", "Lease", "leases", True, ("v1",))
 MANAGED_CLUSTER: Final = Kind(OCM_CLUSTER, "ManagedCluster", "managedclusters", False, ("v1",))
 CLAIM_ID: Final = "id.k8s.io"
@@ -184,6 +186,8 @@ ANNOTATION_DELETE_UNKNOWN: Final = "placement-ac.open-cluster-management.io/dele
 have."""
 ANNOTATION_QUARANTINE: Final = "placement-ac.open-cluster-management.io/quarantine"
 """On a MultiKueueCluster: "true", no new job is sent there; "false", failures there quarantine it no more."""
+ANNOTATION_QUOTA_MAX: Final = "placement-ac.open-cluster-management.io/quota-max"
+"""On a MultiKueueCluster: RESOURCE=QUANTITY, comma-separated, the most of its quota that the hub's gets."""
 ANNOTATION_ADOPT: Final = "placement-ac.open-cluster-management.io/adopt"
 """Set to "true" by the owner of an object whose name we need: hands the object over to us."""
 
@@ -337,6 +341,7 @@ CLUSTER_LOST: Final = "ClusterLost"
 EXPIRES_SOON: Final = "CredentialsExpireSoon"
 CLUSTER_LACKS: Final = "ClusterLacks"
 CLUSTER_MAINTENANCE: Final = "ClusterMaintenance"
+LEADER_ELECTION: Final = "LeaderElection"
 NO_CLUSTER_FITS: Final = "NoClusterFits"
 NOMINATED: Final = "Nominated"
 ANNOTATION_IGNORED: Final = "AnnotationIgnored"
@@ -362,6 +367,7 @@ EVENTS: Final = {
     EXPIRES_SOON: ("Warning", "the credentials of a listed cluster expire soon"),
     CLUSTER_LACKS: ("Warning", "a listed cluster lacks what the probe looks for"),
     CLUSTER_MAINTENANCE: ("Normal", "the maintenance of a cluster is announced, or has begun"),
+    LEADER_ELECTION: ("Normal", "a replica became leader"),
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
@@ -381,6 +387,11 @@ IMMEDIATE: Final[RemovalPolicy] = "Immediate"
 
 NO_QUOTA_THERE: Final = "no quota there for jobs of LocalQueue "
 """The beginning of a remark of the condition, behind `CLUSTER: `, about a listed worker's queues."""
+SILENT: Final = (
+    "it does not answer, though Kueue is connected to it: until Kueue notices (in about 51 s), "
+    "it may start no job of this check"
+)
+"""A remark of the condition, behind `CLUSTER: `, about a listed worker that hangs."""
 WAITS_FOR: Final = "waits for "
 """The message of our entry in a Workload begins so while it waits on clusters that are full."""
 NOMINATED_TO: Final = "nominated to "

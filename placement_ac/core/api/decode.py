@@ -50,7 +50,7 @@ from placement_ac.core.api.fields import (
     get_value,
     parse_time,
 )
-from placement_ac.core.api.job_spec import job_spec, label_values, owner_of
+from placement_ac.core.api.job_spec import NAME_CHARS_MAX, job_spec, label_values, owner_of
 from placement_ac.core.api.label_selector import CLAIM
 from placement_ac.core.api.managed_fields import spec_writer
 from placement_ac.core.api.quantities import milli
@@ -361,9 +361,15 @@ def workload_with_job(raw: Obj) -> objects.Workload:
         read,
         job=job,
         label_values=() if read.finished else label_values(raw, job),
-        job_name="" if read.finished or read.cluster else get_str(owner_of(raw), "name"),
+        job_name="" if read.finished or read.cluster else _job_name(raw),
         nominated_since=_nominated_since(raw),
     )
+
+
+def _job_name(raw: Obj) -> str:
+    """Return the name of its job; "": none, or one that is longer than Kubernetes allows."""
+    name = get_str(owner_of(raw), "name")
+    return name if len(name) <= NAME_CHARS_MAX else ""
 
 
 def workload_with_identity(raw: Obj) -> objects.Workload:

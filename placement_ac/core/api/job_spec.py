@@ -6,13 +6,13 @@ requirements, but does not copy a Job's own annotations. Most Workloads of a que
 specs are one object. The values of labels may name a run, so they are kept beside it: only the anti-affinity
 of other jobs reads them. Anybody who may create a Job writes all this, so it is read under limits, in linear
 time: of a Workload that is over one, nothing is kept but which limit that is. Of too many tolerations none is
-kept.
+kept. All that is kept of one Workload has a limit in bytes as well; `cache.workloads` bounds that of all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Final, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, ref
 
@@ -28,6 +28,7 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
+from placement_ac.core.api.quantities import milli
 from placement_ac.core.api.text import shortened
 
 JOB_ANNOTATIONS: Final = (
@@ -60,8 +61,14 @@ TERMS_MAX: Final = 256
 """Keys and values of the requirements on nodes of a podSet, or of those on clusters in an annotation."""
 SIZE_MAX: Final = 512
 """Of all that is compared with a cluster together (`JobSpec.size`)."""
+COMPARED_MAX: Final = 32
+"""So many tolerations of a podSet are compared with the taints of each flavor of a worker."""
 SHARED_CHARS_MAX: Final = 512
 """Of the values of a Workload's labels together: those that are remembered take 5 MB at most."""
+KEPT_BYTES_MAX: Final = 32_768
+"""Of all that is kept of a Workload together: a usual one takes 1 to 2 KB."""
+TEXT_BYTES: Final = 57
+"""CPython: the bytes that a text and its place in a tuple take besides its characters."""
 NAME_CHARS_MAX: Final = 317
 """Kubernetes: a key has at most 253 characters before the slash, and 63 after it; a value has 63."""
 
@@ -80,6 +87,29 @@ class Toleration(NamedTuple):
     value: str
     effect: str
 
+    def tolerates(self, key: str, value: str, effect: str) -> bool:
+        """Whether it matches a taint of a node.
+
+        Kubernetes: an empty key with `Exists` matches all, an empty effect each effect; `Gt` and `Lt`
+        compare whole numbers, the taint's first.
+        """
+        if self.effect not in ("", effect) or self.key not in ("", key):
+            return False
+        if self.operator == "Exists":
+            return True
+        if self.operator in ("Gt", "Lt"):
+            return Requirement(key, self.operator, (self.value,)).accepts(value)
+        return self.operator in ("", "Equal") and (self.key, self.value) == (key, value)
+
+
+class PodNodes(NamedTuple):
+    """The nodes that the Pods of a podSet may use."""
+
+    terms: tuple[NodeTerm, ...] = ()
+    """The alternatives of their requirements on nodes; none: any node."""
+    tolerations: tuple[Toleration, ...] | None = ()
+    """None: they are too many to be compared with the taints of flavors."""
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class JobSpec:
@@ -96,6 +126,10 @@ class JobSpec:
     """For each podSet with requirements on nodes: the alternatives."""
     requests: tuple[Requests, ...] = ()
     """For each podSet that asks for resources: how much of each its Pods need together, in thousandths."""
+    pods: tuple[PodNodes, ...] = ()
+    """For each podSet of `requests`: the nodes that its Pods may use; empty if no podSet says anything."""
+    has_uncounted_claims: bool = False
+    """Whether a podSet has ResourceClaims for which Kueue on the hub has counted no resource."""
     seconds: int | None = None
     """How long it may run, as it says itself; None: it does not."""
     ignored: tuple[str, ...] = ()
@@ -108,6 +142,8 @@ class JobSpec:
     """The limit that they are over, and what to do; they are not known then."""
     kind: str = ""
     """The kind of its job, as `Job.v1.batch` or `Pod.v1.`; "": it has none."""
+    kept_bytes: int = field(default=0, repr=False, compare=False)
+    """About how many bytes it takes."""
 
     def annotation(self, name: str) -> str:
         """Return the annotation, "" if it is not set."""
@@ -126,6 +162,11 @@ class JobSpec:
         return listed + nodes + sum(map(len, self.requests))
 
     @property
+    def asks(self) -> Iterator[tuple[Requests, PodNodes]]:
+        """For each podSet that asks for resources: for how much, and the nodes that its Pods may use."""
+        return zip(self.requests, self.pods or repeat(PodNodes()), strict=False)
+
+    @property
     def total_requests(self) -> Requests:
         """How much of each resource all podSets need together."""
         total: dict[str, int] = {}
@@ -134,6 +175,8 @@ class JobSpec:
         return tuple(total.items())
 
 
+_COUNTS: Final = (("admission", "podSetAssignments"), "resourceUsage"), (("resourceRequests",), "resources")
+"""Where the status of a Workload has what Kueue has counted for a podSet; the second, before it has quota."""
 NO_JOB: Final = JobSpec()
 _KNOWN: Final = WeakKeyDictionary[JobSpec, ref[JobSpec]]()
 
@@ -146,22 +189,45 @@ def job_spec(raw: Obj) -> JobSpec:
     tolerations, tolerations_problem = _tolerations(pods)
     try:
         _limit("podSets", PODSETS_MAX, len(podsets))
+        labels = _checked_labels(metas)
+        nodes = [_node_terms(pod) for pod in pods]
+        requests = [_requests(podset, counted) for podset in podsets]
+        claimed = [_claimed(raw, podset) for podset in podsets]
+        requests = [_with_claimed(one, more) for one, more in zip(requests, claimed, strict=True)]
         spec = JobSpec(
             queue=queue,
             kind=_kind(raw),
             annotations=_annotations(metas),
-            label_keys=_label_keys(metas),
-            nodes=tuple(terms for terms in map(_node_terms, pods) if terms),
+            label_keys=tuple(labels),
+            nodes=tuple(filter(None, nodes)),
             tolerations=tolerations,
             tolerations_problem=tolerations_problem,
-            requests=tuple(filter(None, (_requests(podset, counted) for podset in podsets))),
+            requests=tuple(filter(None, requests)),
+            pods=_pod_nodes(requests, nodes, None if tolerations_problem else tolerations),
+            has_uncounted_claims=any(more is not None and not more for more in claimed),
             seconds=_seconds(raw, pods),
             ignored=tuple(islice(dict.fromkeys(_ignored(metas)), _IGNORED_MAX)),
         )
         _limit("requirements, preferences, names and resources in all", SIZE_MAX, spec.size)
-        return _shared(spec)
+        spec = _shared(spec)
+        _limit_bytes(spec.kept_bytes + kept_bytes(tuple(labels.values())))
     except _OverLimit as problem:
         return _shared(JobSpec(queue=queue, problem=str(problem)))
+    return spec
+
+
+def kept_bytes(kept: object) -> int:
+    """Return about how many bytes a text, or tuples of tuples of texts, take."""
+    if isinstance(kept, str):
+        return TEXT_BYTES + len(kept.encode(errors="replace")) if kept else 0
+    return sum(map(kept_bytes, kept)) if isinstance(kept, tuple) else 0
+
+
+def surplus_of(namespace: str, queue: str) -> JobSpec:
+    """Return the spec of a Workload whose wishes are not kept: those of its namespace are too many."""
+    why = f"the jobs of namespace {namespace} have the most of what is kept of all jobs together"
+    todo = "shorten the labels, annotations, node requirements and tolerations of its jobs"
+    return _shared(JobSpec(queue, problem=f"{todo}, or have fewer of them at once: {why}"))
 
 
 def label_values(raw: Obj, spec: JobSpec) -> tuple[str, ...]:
@@ -200,6 +266,23 @@ def _tolerations_of(pod: Obj) -> tuple[Toleration, ...]:
     return tuple(sorted(found))
 
 
+def _pod_nodes(
+    requests: Sequence[Requests],
+    nodes: Sequence[tuple[NodeTerm, ...]],
+    tolerations: tuple[tuple[Toleration, ...], ...] | None,
+) -> tuple[PodNodes, ...]:
+    """Return the nodes that the Pods of each podSet with requests may use, if one says anything of them.
+
+    `tolerations`: of each podSet; empty: none tolerates anything; None: they are not known.
+    """
+    of_podsets: Iterable[tuple[Toleration, ...] | None] = repeat(None)
+    if tolerations is not None:
+        of_podsets = (one if len(one) <= COMPARED_MAX else None for one in tolerations or repeat(()))
+    pods = zip(requests, nodes, of_podsets, strict=False)
+    asking = tuple([PodNodes(terms, tolerated) for asked, terms, tolerated in pods if asked])
+    return asking if any(one != PodNodes() for one in asking) else ()
+
+
 def _kind(raw: Obj) -> str:
     owner = owner_of(raw)
     group, _, version = get_str(owner, "apiVersion").rpartition("/")
@@ -214,6 +297,13 @@ class _OverLimit(ValueError):
 def _limit(what: str, most: int, number: int) -> None:
     if number > most:
         raise _OverLimit(f"use fewer {what}: at most {most:,} are read, it has {number:,}")
+
+
+def _limit_bytes(number: int) -> None:
+    if number > KEPT_BYTES_MAX:
+        of = "labels, annotations, node requirements and tolerations"
+        why = f"at most {KEPT_BYTES_MAX:,} bytes are kept, they take {number:,}"
+        raise _OverLimit(f"shorten its {of}: {why}")
 
 
 def _limit_names(texts: Iterable[str], of: str = "labels, nodes or resources") -> None:
@@ -249,11 +339,11 @@ def _labels(meta: Obj) -> dict[str, str]:
     return _texts(get_dict(meta, "labels"))
 
 
-def _label_keys(metas: Sequence[Obj]) -> tuple[str, ...]:
+def _checked_labels(metas: Sequence[Obj]) -> dict[str, str]:
     labels = _merged(map(_labels, metas))
     _limit("labels", NAMES_MAX, len(labels))
     _limit_names(chain.from_iterable(labels.items()))
-    return tuple(labels)
+    return labels
 
 
 def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
@@ -261,6 +351,32 @@ def _requests(podset: Obj, counted: frozenset[str]) -> Requests:
     _limit("resources in a podSet", NAMES_MAX, sum(name != PODS for name, _ in requests))
     _limit_names(name for name, _ in requests)
     return requests
+
+
+def _claimed(raw: Obj, podset: Obj) -> Requests | None:
+    """Return the resources that Kueue on the hub has counted for the ResourceClaims of a podSet.
+
+    They are those that its Pods do not request (Kueue: `resources.deviceClassMappings`). Empty: it has
+    counted none, and None: there is no ResourceClaim.
+    """
+    if not get_list(podset, "template", "spec", "resourceClaims"):
+        return None
+    requested = {PODS, *(name for name, _ in podset_requests(podset))}
+    for where, part in _COUNTS:
+        for entry in get_list(raw, "status", *where):
+            if get_str(entry, "name") == get_str(podset, "name"):
+                amounts = ((name, milli(text) or 0) for name, text in get_dict(entry, part).items())
+                return tuple(
+                    sorted((name, one) for name, one in amounts if one > 0 and name not in requested)
+                )
+    return ()
+
+
+def _with_claimed(requests: Requests, more: Requests | None) -> Requests:
+    """Return requests with those of ResourceClaims."""
+    both = tuple(sorted((*requests, *(more or ()))))
+    _limit("resources in a podSet", NAMES_MAX, len(both) - 1)
+    return both
 
 
 def _seconds(raw: Obj, pods: Sequence[Obj]) -> int | None:
@@ -284,6 +400,8 @@ def _shared(spec: JobSpec) -> JobSpec:
     known = _KNOWN.get(spec)
     equal = known() if known else None
     if equal is None:
+        parts = spec.annotations, spec.label_keys, spec.nodes, spec.requests, spec.tolerations, spec.ignored
+        object.__setattr__(spec, "kept_bytes", kept_bytes(parts))  # once for all that share it
         _KNOWN[spec] = ref(spec)
     return equal or spec
 

@@ -250,7 +250,8 @@ class ManagedCluster:
     """The value of its ClusterClaim `id.k8s.io`; "": it has none."""
     created: datetime | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)
-    """Resource → what its nodes can allocate, in thousandths; read only for the set-up of workers."""
+    """Resource → what its nodes can allocate, in thousandths; read only to set up workers, and for the hub's
+    quota."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -76,7 +76,7 @@ def plan_capacity(
     # By name: another order of the clusters is no reason to write.
     quotas = [cluster_quota(snapshot, *entry) for entry in sorted(listed.counted.items())]
     unknown = [Since(SinceKind.QUOTA_UNKNOWN, one.cluster) for one in quotas if one.quota is None]
-    awaited = () if any(one.invalid for one in quotas) else unknown
+    awaited = () if any(one.is_ours for one in quotas) else unknown
     waits = {provider.meta.name: _waits(snapshot, provider, awaited) for provider in providers}
     verdicts = [
         (provider, *_judged(snapshot, provider, quotas, listed.leaving))
@@ -119,7 +119,7 @@ def _judged(
     """Return the condition and the capacity; None: it stays as it is."""
     if problem := parameters_problem(provider):
         return Verdict("False", MISCONFIGURED, problem), None
-    if invalid := [f"{one.cluster}: {one.why}" for one in quotas if one.invalid]:
+    if invalid := _freezing(quotas):
         return Verdict("False", INVALID_CAPACITY, joined(invalid, "; ")), None
     known = {one.cluster: one.quota for one in quotas if one.quota is not None}
     unknown = {one.cluster: f"quota unknown: {one.why}" for one in quotas if one.quota is None}
@@ -129,12 +129,27 @@ def _judged(
     total = sums((_zeros(snapshot), *known.values()))
     amounts = {flavor: total[flavor] for flavor in provider.flavors if total.get(flavor)}
     others = {**unknown, **leaving}
+    bounded = {one.cluster: one.remark for one in quotas if one.remark}
     parts = (
         f"the sum of {_names(list(known))}" if known else "no cluster is listed",
+        f"no more counts than its nodes can allocate or an admin allows: {_with_why(bounded)}"
+        if bounded
+        else "",
         f"left out: {_with_why(others)}" if others else "",
         _without_quota(flavor for flavor in provider.flavors if flavor not in amounts),
     )
     return Verdict("True", SYNCHRONIZED, "; ".join(filter(None, parts))), amounts
+
+
+def _freezing(quotas: Sequence[ClusterQuota]) -> list[str]:
+    """Return the wrong quantities that keep the sum as it is.
+
+    A worker whose answer is wrong is left out, as one that does not answer; unless nothing else is known.
+    """
+    invalid = [one for one in quotas if one.invalid]
+    if any(one.quota is not None for one in quotas):
+        invalid = [one for one in invalid if one.is_ours]
+    return [f"{one.cluster}: {one.why}" for one in invalid]
 
 
 def parameters_problem(provider: CapacityProvider) -> str:

@@ -2,15 +2,18 @@
 The quota of a Placement's clusters by flavor and resource, and their sums.
 
 Pure. On a worker, the ClusterQueues count that serve the LocalQueues of the hub: as our ManifestWork has set
-them, else as the worker says. A quota that was known stays known while the worker cannot be asked.
+them, else as the worker says. A quota that was known stays known while the worker cannot be asked. A worker's
+admin may set any quota there, so no more of it counts than the cluster's nodes can allocate by its
+ManagedCluster, or than an admin of the hub lets it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from placement_ac.core.api.constants import READABLE_SOURCES
-from placement_ac.core.api.quantities import LARGEST
+from placement_ac.core.api.constants import ANNOTATION_QUOTA_MAX, MULTIKUEUE_CLUSTER, READABLE_SOURCES
+from placement_ac.core.api.quantities import LARGEST, format_milli, milli
+from placement_ac.core.api.text import joined, shortened
 from placement_ac.core.inputs.capacity import CapacityInputs, WrittenQueues
 from placement_ac.core.inputs.queue_facts import Queue, QueueFacts, WorkerFacts
 from placement_ac.core.inputs.state import Snapshot
@@ -36,6 +39,10 @@ class ClusterQuota:
     """Why it is not known, or which field is wrong."""
     invalid: bool = False
     """Whether a quantity there is wrong."""
+    is_ours: bool = False
+    """Whether it is one that we have written there."""
+    remark: str = ""
+    """How much of which resource counts, if not all does, and which annotation is wrong."""
     ask: str = ""
     """The MultiKueueCluster whose worker is to be asked now; "": none."""
     ask_after: float | None = None
@@ -47,7 +54,7 @@ def cluster_quota(snapshot: Snapshot, cluster: str, name: str) -> ClusterQuota:
     inputs = snapshot.capacity
     written = inputs.written.get(cluster, _NOTHING_WRITTEN)
     if written.problem:
-        return ClusterQuota(cluster, why=written.problem, invalid=True)
+        return ClusterQuota(cluster, why=written.problem, invalid=True, is_ours=True)
     ours = {queue for queues in inputs.queues.values() for queue in queues} & written.queues.keys()
     set_by_us, unset = [written.queues[queue] for queue in ours], _not_set_by_us(inputs, written)
     if not unset:
@@ -61,8 +68,49 @@ def cluster_quota(snapshot: Snapshot, cluster: str, name: str) -> ClusterQuota:
         return ClusterQuota(cluster, None, why, ask=ask, ask_after=ask_after)
     read = [facts.queues[queue] for queue in unset & facts.queues.keys()]
     found = [queue for queue in (*read, *set_by_us) if queue.exists]
-    why = "" if found else "create LocalQueues there: it has none of the hub's with a ClusterQueue"
-    return ClusterQuota(cluster, _quota(found) if found else None, why, ask=ask, ask_after=ask_after)
+    if not found:
+        why = "create LocalQueues there: it has none of the hub's with a ClusterQueue"
+        return ClusterQuota(cluster, None, why, ask=ask, ask_after=ask_after)
+    most, wrong = _most(snapshot, cluster, name)
+    quota, bounded = _bounded(_quota(found), most)
+    remark = "; ".join(filter(None, (joined(bounded), wrong)))
+    return ClusterQuota(cluster, quota, ask=ask, ask_after=ask_after, remark=remark)
+
+
+def _most(snapshot: Snapshot, cluster: str, name: str) -> tuple[Mapping[str, int], str]:
+    """Return how much of each resource may count, and what to correct in the annotation."""
+    managed, worker = snapshot.fleet.managed.get(cluster), snapshot.objects.clusters.get(name)
+    most = dict(managed.allocatable) if managed else {}
+    text = worker.meta.annotations.get(ANNOTATION_QUOTA_MAX, "") if worker else ""
+    wrong = ""
+    for entry in filter(None, text.split(",")):
+        resource, _, value = (part.strip() for part in entry.partition("="))
+        amount = milli(value)
+        if resource and amount is not None and amount >= 0:
+            most[resource] = amount
+        else:
+            form = "RESOURCE=QUANTITY, comma-separated"
+            where = f"{ANNOTATION_QUOTA_MAX} of {MULTIKUEUE_CLUSTER.kind} {name}"
+            wrong = f"correct the annotation {where}: {shortened(entry)!r} is not {form}"
+    return most, wrong
+
+
+def _bounded(quota: Quota, most: Mapping[str, int]) -> tuple[Quota, list[str]]:
+    """Return at most so much of each resource, the first flavors by name first, and what was cut."""
+    left, has = dict(most), dict[str, int]()
+    bounded: dict[str, dict[str, int]] = {}
+    for flavor, resource, amount in sorted(_entries(quota)):
+        counts = min(amount, left.get(resource, amount))
+        bounded.setdefault(flavor, {})[resource] = counts
+        has[resource] = has.get(resource, 0) + amount
+        if resource in left:
+            left[resource] -= counts
+    cut = [
+        f"{resource} {format_milli(most[resource])} of {format_milli(amount)}"
+        for resource, amount in sorted(has.items())
+        if amount > most.get(resource, amount)
+    ]
+    return bounded, cut
 
 
 def _not_set_by_us(inputs: CapacityInputs, written: WrittenQueues) -> frozenset[Queue]:

@@ -99,6 +99,8 @@ class CapacityReport:
     """Resource → what all waiting Workloads ask for, each counted once; None: it is unknown."""
     note: str = ""
     """That all is left out, and why."""
+    counted_at: Annotated[datetime | None, Field(alias="countedAt")] = None
+    """When this hub's jobs were counted that came and left since the answers; None: they were not."""
     version: Literal[2] = 2
     """Of the document."""
 

@@ -103,8 +103,8 @@ def decide(
     ignored = [decision for decision in unnamed if _is_ignored(decision, now, age)]
     decisions = [decision for decision in owned if decision not in ignored]
     prioritizers = placement.prioritizers if placement else ()
-    clusters = rank(decisions, prioritizers, scores, now)
-    has_scores = any(entry.score for decision in decisions for entry in decision.decided or ())
+    clusters = rank(sure, prioritizers, scores, now)
+    has_scores = any(entry.score for decision in sure for entry in decision.decided or ())
     by: RankedBy = "scores" if has_scores else "placement scores" if prioritizers else "groups"
     foreign = [decision for decision in labelled if decision not in owned]
     agree = _agree(placement, decisions)
@@ -118,7 +118,7 @@ def decide(
             for cluster in clusters
             if has_scores or any((cluster.cluster, each.resource_name) in scores for each in prioritizers)
         ),
-        is_decided=_is_decided(placement, decisions, agree=agree),
+        is_decided=_is_decided(placement, sure, agree=agree),
         settle_seconds=_settle_seconds(placement, decisions, now, agree=agree),
         malformed="; ".join(
             f"{_label(decision)} {decision.problem}" for decision in decisions if decision.problem
@@ -147,7 +147,8 @@ def confirmed(placement: Placement | None, decisions: Sequence[Decision]) -> Seq
     """Return the decisions that `status.decisionGroups` names; all, if OCM does not fill it.
 
     Whoever may create PlacementDecisions can copy an owner and a label, but only OCM writes the Placement's
-    status. OCM writes a decision first and the status a moment later, so another counts for SETTLE_SECONDS.
+    status. OCM writes a decision first and the status a moment later, so another one adds no cluster before
+    it is named; for SETTLE_SECONDS it keeps those that are listed, as the two disagree (`_agree`).
     """
     named = {name for group in placement.groups for name in group.decisions} if placement else set()
     return [decision for decision in decisions if decision.meta.name in named] if named else decisions

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.objects import Workload
-from placement_ac.core.api.text import joined
-from placement_ac.core.dispatch.facts import Cluster
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.dispatch.facts import Cluster, queue_of, unnamed_resources
 from placement_ac.core.dispatch.filters import FILTERS, QUARANTINE
 from placement_ac.core.dispatch.filters.name_conflict import has_namesake
 from placement_ac.core.dispatch.filters.taints import disliked
@@ -94,6 +94,20 @@ class DispatchCycle:
         reasons = [f"{number} {refusal.reason} ({refusal.filter})" for refusal, number in counts]
         return f"0/{len(refusals)} clusters fit: {joined(reasons)}"
 
+    def never_given(self, job: Workload, refusals: Refusals) -> str:
+        """Return why none of the clusters that fit ever gives the job quota: none names a resource of it.
+
+        "": one may, or it is not known. `refusals`: those of the job.
+        """
+        fitting = [cluster for name, cluster in self._clusters.items() if name not in refusals]
+        facts = [(cluster.queue_facts or {}).get(queue_of(job)) for cluster in fitting]
+        unnamed = [unnamed_resources(job, one) if one else () for one in facts]
+        if not unnamed or not all(unnamed):
+            return ""
+        names = joined(sorted(set[str]().union(*unnamed)))
+        where = f"the ClusterQueues of all {count_text(len(fitting), 'cluster')} that fit"
+        return f"{where} have no quota of {names}: the job never runs, unless Kueue there ignores that"
+
     def asks_about(self, job: Workload) -> frozenset[str]:
         """Return the clusters whose facts matter to the job: no filter refuses them that needs no facts."""
         if not job.job.requests:
@@ -110,6 +124,8 @@ class DispatchCycle:
     def room(self, job: Workload, name: str) -> Room:
         """Return the room of a cluster for the job, less what was nominated there since its answer."""
         cluster = self._clusters.get(name)
+        if cluster and cluster.silent:
+            return Room.SILENT
         is_known = cluster and cluster.is_recent and cluster.connected
         return room_of(self._now_free.rate(job, cluster) if cluster and is_known else None)
 

@@ -26,6 +26,12 @@ def queue_of(workload: Workload) -> Queue:
     return workload.meta.namespace, workload.job.queue
 
 
+def unnamed_resources(job: Workload, facts: QueueFacts) -> tuple[str, ...]:
+    """Return the resources that a job asks for and a ClusterQueue does not name; sorted, without the Pods."""
+    asked = {resource for podset in job.job.requests for resource, _ in podset} - {PODS}
+    return tuple(sorted(asked.difference(facts.quotas)))
+
+
 def group_of(workload: Workload) -> Group | None:
     """Return the group that a Workload names; None: it names none."""
     name = workload.job.annotation(ANNOTATION_GROUP)
@@ -90,10 +96,14 @@ class Cluster:
     """The uids of those of `waiting` whose quota `queue_facts` count: the hub does not know it yet."""
     maintenance_in: float | None = None
     """Seconds until its maintenance begins; None: none is announced."""
+    silent: bool = False
+    """Whether its worker does not answer, and Kueue may not know yet."""
     connected: bool = True
     """Whether Kueue is connected to it."""
     quarantine: str = ""
     """Why it gets no new job; "": it does."""
+    quarantined_for: tuple[str, ...] = ()
+    """The namespaces that this concerns; empty: all."""
     tried_by: str | None = None
     """The uid of the job that tries it, if it is quarantined; "": the next one with room; None: none may."""
     taints: tuple[ClusterTaint, ...] = ()
@@ -135,8 +145,7 @@ class Cluster:
             return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector, so it selects no namespace"
         if not facts.active:
             return f"ClusterQueue {facts.cluster_queue} or its LocalQueue is on hold, or not ready"
-        asked = {resource for podset in job.job.requests for resource, _ in podset} - {PODS}
-        unnamed = joined(sorted(asked.difference(facts.quotas)))
+        unnamed = joined(unnamed_resources(job, facts))
         return f"ClusterQueue {facts.cluster_queue} has no quota of {unnamed}" if unnamed else ""
 
     def of_queue(self, queue: Queue) -> list[Workload]:

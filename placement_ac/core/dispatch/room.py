@@ -19,6 +19,8 @@ class Room(IntEnum):
     UNKNOWN = 2
     """Its worker has not answered lately, or the job asks for nothing."""
     FULL = 3
+    SILENT = 4
+    """Its worker does not answer, and Kueue does not know yet: a job that is sent there may start nowhere."""
 
 
 def room_of(points: float | None) -> Room:

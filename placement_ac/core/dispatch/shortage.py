@@ -1,16 +1,17 @@
 """
 Why a job that is nominated to a cluster still waits there: the resource of which too little is free now.
 
-Pure. It reads what the worker's queues reported, without the jobs that wait there. A resource that the queue
-does not name is not short: Kueue may ignore it (`quotaCheckStrategy`).
+Pure. It reads what the worker's queues reported, without the jobs that wait there. Of a resource that the
+queue does not name, there is never any, unless Kueue ignores it (`quotaCheckStrategy`).
 """
 
 from collections.abc import Sequence
 
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.quantities import format_milli
-from placement_ac.core.api.text import count_text
-from placement_ac.core.dispatch.facts import Cluster, queue_of
+from placement_ac.core.api.text import count_text, joined
+from placement_ac.core.dispatch.facts import Cluster, queue_of, unnamed_resources
+from placement_ac.core.dispatch.usable_flavors import asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts
 
 
@@ -23,9 +24,14 @@ def shortage(job: Workload, cluster: Cluster) -> str:
         return f"ClusterQueue {facts.cluster_queue} has no namespaceSelector"
     if not facts.active:
         return f"ClusterQueue {facts.cluster_queue} is not active"
-    for podset in job.job.requests:
+    if unnamed := joined(unnamed_resources(job, facts)):
+        return f"ClusterQueue {facts.cluster_queue} has no quota of {unnamed}: it never runs there"
+    for podset, own in asks_of(job.job):
         for resource, asked in podset:
-            flavors = facts.quotas.get(resource, ())
+            named = facts.quotas.get(resource, ())
+            flavors = own.of(named)
+            if named and not flavors:
+                return f"ClusterQueue {facts.cluster_queue} has no flavor of {resource} that its Pods may use"
             if flavors and not any(_has_room(flavor, asked) for flavor in flavors):
                 return f"{_used(resource, flavors)} by {count_text(facts.reserving, 'job')})"
     return _shortage_together(job, facts) if len(job.job.requests) > 1 else ""

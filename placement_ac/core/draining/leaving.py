@@ -95,6 +95,11 @@ class LeavingCluster:
         drained = config is not None and self.name in config.draining and not self.snapshot.workloads
         return drained and not is_stable and self.age(SinceKind.QUIET) < QUIET_SECONDS
 
+    @property
+    def was_draining(self) -> bool:
+        config = self.snapshot.objects.config
+        return config is not None and self.name in config.draining
+
     def since(self, kind: SinceKind) -> Since:
         return Since(kind, self.cluster)
 

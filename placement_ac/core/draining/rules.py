@@ -129,7 +129,7 @@ def keep_standby(it: LeavingCluster, step: DrainStep) -> DrainStep:
 def stand_by(it: LeavingCluster, step: DrainStep) -> DrainStep:
     step = keep_standby(it, step)
     if not it.is_confirmed_quiet:
-        return confirm_quiet(it, step)
+        return confirm_quiet(it, step)._replace(unconfirmed=it.was_draining)
     return step._replace(requeue_after=it.standby_left) if it.standby_left > 0 else ask(it, step)
 
 

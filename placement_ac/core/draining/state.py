@@ -75,6 +75,8 @@ class DrainStep(NamedTuple):
     lasting: frozenset[Since] = frozenset()
     events: tuple[EventIntent, ...] = ()
     requeue_after: float | None = None
+    unconfirmed: bool = False
+    """Whether it has been draining, and has not yet reported that it holds no copy: jobs may run there."""
 
     @property
     def stays(self) -> bool:
@@ -84,7 +86,8 @@ class DrainStep(NamedTuple):
     @property
     def drains(self) -> bool:
         """Whether it stays because of jobs: it does not wait for decisions to settle, nor stand by."""
-        return self.stays and not self.settles_in and self.state is not DrainState.STANDING_BY
+        stands_by = self.state is DrainState.STANDING_BY and not self.unconfirmed
+        return self.stays and not self.settles_in and not stands_by
 
     @property
     def message(self) -> str:

@@ -54,6 +54,12 @@ class End(NamedTuple):
     """When it was placed there, or its Pods were ready; `at`: the hub does not show it any more."""
     is_over: bool = False
     """Whether it is an eviction after which the job has quota again: it was before `at`."""
+    is_pinned: bool = False
+    """Whether the job names one cluster alone."""
+
+    @property
+    def namespace(self) -> str:
+        return self.job.partition("/")[0]
 
     @property
     def is_bad(self) -> bool:
@@ -64,7 +70,7 @@ class End(NamedTuple):
         return self.cause is Cause.FINISHED
 
 
-def end_of(raw: Obj, before: str | None, job: str) -> End | None:
+def end_of(raw: Obj, before: str | None, job: str, *, is_pinned: bool = False) -> End | None:
     """Return how the Workload ended on the cluster where it was last; None: it did not, or this says nothing.
 
     `before`: the cluster where it was when it was seen last; None: it was not seen before.
@@ -80,7 +86,7 @@ def end_of(raw: Obj, before: str | None, job: str) -> End | None:
     if found is None:
         return None
     worker, cause = found
-    return End(at, worker, uid, job, cause, min(_started(conditions) or at, at), is_over)
+    return End(at, worker, uid, job, cause, min(_started(conditions) or at, at), is_over, is_pinned)
 
 
 _Found = tuple[str, Cause]

@@ -3,9 +3,12 @@ Where jobs failed: the last ends on each cluster, how reliable it is, and which 
 
 Pure. A function of the ends alone, so a restart that reads them from the hub's Workloads comes to the same
 result, as far as Workloads still exist.
+
+Whoever may create jobs can make them fail. So no namespace weighs more than a few ends, a cluster fails for
+all only if it fails for two namespaces, and jobs that name one cluster alone say nothing about it.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import chain
@@ -19,12 +22,15 @@ WINDOW: Final = timedelta(hours=1)
 """How long an end counts for the reliability; its weight falls from 1 to 0."""
 ENDS_LEAST: Final = 5
 """So few ends say nothing about a cluster."""
+NAMESPACE_WEIGHT_MAX: Final = float(ENDS_LEAST)
+"""The ends of one namespace weigh together at most as much as so many new ones."""
 THRESHOLD: Final = 0.5
 """Below it, a job that is sent there is more likely to fail because of the cluster than not."""
 AVOIDED_MAX: Final = timedelta(hours=2)
 """A job avoids a cluster, and a quarantined cluster gets no job, for so long at most after a failure."""
 ENDS_KEPT: Final = 100
-"""Of each cluster. The last ones weigh most, so more of them change little."""
+"""Of each cluster: the oldest of the namespace with the most goes first. The last ones weigh most, so more of
+them change little."""
 KEPT_FOR: Final = 2 * AVOIDED_MAX
 """A cluster without an end for so long is forgotten."""
 JOBS_KEPT: Final = 10_000
@@ -42,14 +48,20 @@ class Failing(NamedTuple):
     """When one job may try it."""
     last: datetime
     """When the last job failed there. A job that was placed later and is well shows that it has recovered."""
+    namespaces: tuple[str, ...] = ()
+    """Those whose jobs keep failing there, if it is not known to be so for all; sorted."""
 
 
 class _Known(NamedTuple):
     """The conclusions from the ends on one cluster."""
 
     failing: Failing | None
-    weighed: list[tuple[float, bool]]
-    """When each end that counts was, and whether it is good."""
+    weighed: list["_Weighed"]
+    """The ends that count."""
+
+
+_Weighed = tuple[float, bool, str]
+"""When an end was, whether it is good, and the namespace of its job."""
 
 
 class _Job(NamedTuple):
@@ -75,7 +87,7 @@ class FailureMemory:
 
     def __init__(self, avoid_for: float) -> None:
         self._avoid_for = timedelta(seconds=avoid_for)
-        self._ends: dict[str, deque[End]] = {}
+        self._ends: dict[str, list[End]] = {}
         self.counts: Counter[tuple[str, Cause]] = Counter()
         """Cluster and cause → how many ends were taken in."""
         self._jobs: LRUCache[str, _Job] = LRUCache(JOBS_KEPT)
@@ -92,12 +104,14 @@ class FailureMemory:
     def take(self, end: End) -> bool:
         """Take in an end; return whether it was new."""
         cluster = end.worker
-        ends = self._ends.setdefault(cluster, deque(maxlen=ENDS_KEPT))
-        is_older = len(ends) == ENDS_KEPT and end < ends[0]
-        if is_older or any(_is_same(known, end) for known in ends):
+        ends = self._ends.get(cluster, [])
+        if any(_is_same(known, end) for known in ends):
+            return False
+        kept = _newest(sorted((*ends, end)))
+        if end not in kept:
             return False
         self.counts[cluster, end.cause] += 1
-        self._ends[cluster] = deque(sorted((*ends, end)), maxlen=ENDS_KEPT)
+        self._ends[cluster] = kept
         job = self._jobs.setdefault(end.job, _Job({}, set(), []))
         before = job.fails_everywhere
         if end.is_good:
@@ -116,8 +130,8 @@ class FailureMemory:
         `clusters`: only of these.
         """
         known = [name for name in (self._ends if clusters is None else clusters) if name in self._ends]
-        shares = {cluster: _share(self._known(cluster).weighed, now.timestamp()) for cluster in known}
-        return {cluster: share for cluster, share in shares.items() if share is not None}
+        shares = {cluster: _shares(self._known(cluster).weighed, now.timestamp()) for cluster in known}
+        return {cluster: found.good for cluster, found in shares.items() if found}
 
     def failing(self, now: datetime) -> dict[str, Failing]:
         """Return the clusters whose jobs keep failing; forget those without a recent end."""
@@ -129,7 +143,7 @@ class FailureMemory:
     def _known(self, cluster: str) -> "_Known":
         if cluster not in self._judged:
             ends = self._counted(cluster)
-            self._judged[cluster] = _Known(_failing(ends, self._avoid_for), [_weighed(end) for end in ends])
+            self._judged[cluster] = _Known(_judged(ends, self._avoid_for), [_weighed(end) for end in ends])
         return self._judged[cluster]
 
     def avoided(self, job: str, now: datetime) -> dict[str, datetime]:
@@ -146,7 +160,11 @@ class FailureMemory:
         return [
             end
             for end in self._ends[cluster]
-            if end.is_good or (end.is_bad and not ((job := self._jobs.get(end.job)) and job.fails_everywhere))
+            if not end.is_pinned
+            and (
+                end.is_good
+                or (end.is_bad and not ((job := self._jobs.get(end.job)) and job.fails_everywhere))
+            )
         ]
 
 
@@ -155,29 +173,78 @@ def _is_same(known: End, end: End) -> bool:
     return known.uid == end.uid and (known.at == end.at or (end.is_over and known.at < end.at))
 
 
-def _weighed(end: End) -> tuple[float, bool]:
-    return end.at.timestamp(), end.is_good
+def _newest(ends: list[End]) -> list[End]:
+    """Return at most ENDS_KEPT of sorted ends: the oldest of the namespace with the most is dropped."""
+    if len(ends) <= ENDS_KEPT:
+        return ends
+    [(most, _)] = Counter(end.namespace for end in ends).most_common(1)
+    dropped = next(end for end in ends if end.namespace == most)
+    return [end for end in ends if end is not dropped]
 
 
-def _share(ends: Iterable[tuple[float, bool]], now: float) -> float | None:
-    """Return the share of the good ends by weight; `ends`: when each was, and whether it is good."""
-    window = WINDOW.total_seconds()
-    recent = [(1 - (now - at) / window, is_good) for at, is_good in ends if now - at < window]
-    if len(recent) < ENDS_LEAST:
+def _weighed(end: End) -> _Weighed:
+    return end.at.timestamp(), end.is_good, end.namespace
+
+
+class _Shares(NamedTuple):
+    good: float
+    """The share of the good ends, by weight."""
+    failing: int
+    """The number of namespaces of which most ends are bad."""
+
+
+def _shares(ends: Iterable[_Weighed], now: float) -> _Shares | None:
+    """Return how the recent ends were; None: they are too few."""
+    window, number = WINDOW.total_seconds(), 0
+    weights: dict[str, list[float]] = {}  # namespace → the weight of its bad ends, and of its good ones
+    for at, is_good, namespace in ends:
+        if now - at < window:
+            weights.setdefault(namespace, [0.0, 0.0])[is_good] += 1 - (now - at) / window
+            number += 1
+    if number < ENDS_LEAST:
         return None
-    return sum(weight for weight, is_good in recent if is_good) / sum(weight for weight, _ in recent)
+    good = whole = 0.0
+    for bad, well in weights.values():
+        scale = min(1.0, NAMESPACE_WEIGHT_MAX / (bad + well))
+        good, whole = good + well * scale, whole + (bad + well) * scale
+    failing = sum(well < THRESHOLD * (bad + well) for bad, well in weights.values())
+    return _Shares(good / whole, failing)
 
 
-def _failing(ends: Iterable[End], avoid_for: timedelta) -> Failing | None:
-    """Return whether the cluster keeps failing, and since when: until a job that came later ends well."""
+def _judged(ends: list[End], avoid_for: timedelta) -> Failing | None:
+    """Return whether the cluster keeps failing for all, or else for some namespaces."""
+    suspects = sorted({end.namespace for end in ends if end.is_bad})
+    for_all = _failing(ends, avoid_for, namespaces=2) if len(suspects) > 1 else None
+    if for_all is not None:
+        return for_all
+    of_each = [(name, [end for end in ends if end.namespace == name]) for name in suspects]
+    found = {name: it for name, own in of_each if (it := _failing(own, avoid_for, namespaces=1))}
+    if not found:
+        return None
+    several = found.values()
+    return Failing(
+        min(it.since for it in several),
+        sum(it.bad for it in several),
+        sum(it.total for it in several),
+        max(it.retry_at for it in several),
+        max(it.last for it in several),
+        tuple(found),
+    )
+
+
+def _failing(ends: Iterable[End], avoid_for: timedelta, namespaces: int) -> Failing | None:
+    """Return whether the cluster keeps failing, and since when: until a job that came later ends well.
+
+    `namespaces`: of so many at least, more than half of the ends must be bad.
+    """
     found: Failing | None = None
     recent: list[End] = []
     wait = avoid_for
     for end in ends:
         recent.append(end)
         if found is None:
-            share = _share(map(_weighed, recent), end.at.timestamp()) if end.is_bad else None
-            if share is not None and share < THRESHOLD:
+            shares = _shares(map(_weighed, recent), end.at.timestamp()) if end.is_bad else None
+            if shares and shares.good < THRESHOLD and shares.failing >= namespaces:
                 bad = [one for one in recent if one.is_bad and end.at - one.at < WINDOW]
                 wait = avoid_for
                 found = Failing(end.at, len(bad), len(recent), end.at + wait, end.at)

@@ -1,16 +1,17 @@
 """
 Which clusters get no new jobs, because jobs keep failing there or because an admin says so.
 
-Pure. Never more than half of the clusters: what fails on most of them is not the clusters' fault.
+Pure. For nobody more than half of the clusters: what fails on most of them is not the clusters' fault.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from placement_ac.core.api.constants import ANNOTATION_QUARANTINE, MULTIKUEUE_CLUSTER
 from placement_ac.core.api.objects import KueueObject
-from placement_ac.core.api.text import shortened
+from placement_ac.core.api.text import joined, shortened
 from placement_ac.core.failures.memory import Failing
 
 QUARANTINED_MOST: Final = 0.5
@@ -24,6 +25,8 @@ class Quarantine(NamedTuple):
     why: str
     retry_at: datetime | None = None
     """When one job may try it, and shows whether it has recovered; None: an admin takes it back."""
+    namespaces: tuple[str, ...] = ()
+    """Whose jobs it gets no more; empty: nobody's."""
 
 
 def quarantines(
@@ -35,15 +38,29 @@ def quarantines(
     """
     words = {cluster: _word(worker) for cluster, worker in workers.items()}
     own = [name for name in workers if name in failing and name not in recovered and words[name] != "false"]
-    own = own if len(own) <= QUARANTINED_MOST * len(workers) else []
-    found = {cluster: Quarantine(_why(failing[cluster]), failing[cluster].retry_at) for cluster in own}
+    most = QUARANTINED_MOST * len(workers)
+    for_all = [name for name in own if not failing[name].namespaces]
+    for_all = for_all if len(for_all) <= most else []
+    of_namespaces = Counter(one for name in own for one in failing[name].namespaces)
+    found = {}
+    for name in own:
+        it = failing[name]
+        some = tuple(one for one in it.namespaces if of_namespaces[one] + len(for_all) <= most)
+        if some or name in for_all:
+            found[name] = Quarantine(_why(it, some), it.retry_at, some)
     return found | {cluster: Quarantine(BY_ADMIN) for cluster, word in words.items() if word == "true"}
 
 
-def _why(it: Failing) -> str:
-    return (
-        f"{it.bad} of {it.total} jobs failed there; one job may try it from {it.retry_at:%Y-%m-%dT%H:%M:%SZ}"
-    )
+def _why(it: Failing, namespaces: Sequence[str]) -> str:
+    of = of_namespaces(namespaces)
+    others = "; jobs of others are sent there" if of else ""
+    when = f"one job may try it from {it.retry_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{it.bad} of {it.total} jobs{of} failed there; {when}{others}"
+
+
+def of_namespaces(namespaces: Sequence[str]) -> str:
+    """Return ` of namespace a`, or "" for all namespaces."""
+    return f" of namespace {joined(namespaces)}" if namespaces else ""
 
 
 def _word(worker: KueueObject) -> str:

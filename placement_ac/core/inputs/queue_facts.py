@@ -13,6 +13,7 @@ from placement_ac.core.api.printable import one_line
 from placement_ac.core.api.schemas import ClusterQueueSpec, ClusterQueueStatus, Conditions, LocalQueueSpec
 from placement_ac.core.api.shapes import ApiModel, validate
 from placement_ac.core.api.text import shortened
+from placement_ac.core.inputs.flavors import Flavor
 from placement_ac.core.inputs.job_facts import NO_JOB_FACTS, NO_NEEDS, JobFacts, JobNeeds
 
 S = TypeVar("S", bound=ApiModel)
@@ -34,6 +35,8 @@ class FlavorQuota(NamedTuple):
     """The part that Workloads with quota hold, borrowed quota included."""
     borrowable: int | None = 0
     """How much more than `nominal` it may reserve at most; None: its cohort has it, without a limit here."""
+    nodes: Flavor | None = None
+    """The nodes of the flavor; None: they are not known."""
 
     @property
     def most(self) -> int | None:
@@ -85,6 +88,8 @@ class WorkerFacts:
     problem: str = ""
     invalid: bool = False
     """Whether the problem is a field of an object there that is not as Kueue writes it."""
+    silent: bool = False
+    """Whether the problem is that there was no answer in time."""
     age: float = 0.0
     """Seconds since the question."""
     jobs: JobFacts = NO_JOB_FACTS
@@ -104,6 +109,31 @@ class WorkerFacts:
     def known_of_jobs(self) -> JobFacts:
         """The same, if it still counts."""
         return self.jobs if self.is_fresh and not self.problem else NO_JOB_FACTS
+
+
+def flavors_in(queues: Mapping[Queue, QueueFacts]) -> frozenset[str]:
+    """Return the names of the flavors of these queues."""
+    return frozenset(
+        quota.flavor for facts in queues.values() for quotas in facts.quotas.values() for quota in quotas
+    )
+
+
+def with_flavors(
+    queues: Mapping[Queue, QueueFacts], flavors: Mapping[str, Flavor]
+) -> Mapping[Queue, QueueFacts]:
+    """Return the queues with the nodes of these flavors; LocalQueues of one ClusterQueue share one object."""
+    known = {id(facts): facts for facts in queues.values()} if flavors else {}
+    changed = {
+        at: replace(
+            facts,
+            quotas={
+                resource: tuple([quota._replace(nodes=flavors.get(quota.flavor)) for quota in quotas])
+                for resource, quotas in facts.quotas.items()
+            },
+        )
+        for at, facts in known.items()
+    }
+    return {queue: changed.get(id(facts), facts) for queue, facts in queues.items()}
 
 
 def worker_facts(local_queues: Iterable[Obj], cluster_queues: Iterable[Obj]) -> WorkerFacts:

@@ -197,6 +197,11 @@ DISPATCHER: Final = RightsRequirement(
 )
 """For our own dispatcher and for scores, not for MultiKueue: a worker without it is as fit as any."""
 
+FLAVORS: Final = RightsRequirement(
+    ("resourceflavors",), ("list",), VersionRange("0.1"), "placement_ac/workers/flavors.py"
+)
+"""For our own dispatcher: to compare a job with the flavors that its Pods may use."""
+
 NODES: Final = RightsRequirement(
     ("nodes",), ("list",), VersionRange("0.1"), "placement_ac/workers/scores.py", ""
 )

@@ -167,6 +167,7 @@ class SinceKind(StrEnum):
     CREDENTIALS_MISSING = auto()  # credentials by others have vanished, and ours replace them
     CREDENTIALS_UNNEEDED = auto()  # nobody needs the credentials that we made
     SETUP_UNNEEDED = auto()  # nobody needs the set-up of a worker
+    SETUP_WRITTEN = auto()  # the set-up of a worker is of one generation
     ALLOCATABLE_CHANGED = auto()  # the amounts that a cluster can allocate now, other than its quota follows
     PROVISIONED_UNUSABLE = auto()  # a cluster that is to get credentials from us, but is not usable
     MASS_LOSS = auto()  # too many clusters would go at once
@@ -198,6 +199,7 @@ class SinceKind(StrEnum):
     NOMINATION_ROUND = auto()  # uid of a Workload; the number of clusters that it is nominated to
     FACTS_AWAITED = auto()  # a MultiKueueCluster whose worker is asked for its queues, and has not answered
     QUEUE_LACKING = auto()  # a listed MultiKueueCluster, namespace and name of a queue without quota there
+    SILENT = auto()  # a listed MultiKueueCluster whose worker did not answer the last question in time
     DISCONNECTED = auto()  # a listed MultiKueueCluster that Kueue has lost; its reason
     QUOTA_UNKNOWN = auto()  # a listed cluster whose quota is not known, for a CapacityProvider
     TRIES = auto()  # a quarantined cluster and uid of a Workload that is nominated there since one may try it
@@ -363,6 +365,8 @@ class FleetState:
     """Cluster → what to correct in that annotation: it is ignored."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Cluster → why no new job is sent there: jobs keep failing."""
+    quarantined_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Quarantined cluster → the namespaces whose jobs alone are not sent there, if not all are."""
     retry_at: Mapping[str, datetime] = field(default_factory=dict)
     """Quarantined cluster → when one job may try it; not those that an admin has quarantined."""
     reliability: Mapping[str, float] = field(default_factory=dict)

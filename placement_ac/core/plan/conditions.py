@@ -24,6 +24,7 @@ from placement_ac.core.api.constants import (
     OCM_CLUSTER,
     PLACEMENT,
     PLACEMENT_NOT_FOUND,
+    SILENT,
     SOME_CLUSTERS_UNUSABLE,
     Kind,
 )
@@ -35,6 +36,7 @@ from placement_ac.core.plan.disconnected import disconnected_clusters
 from placement_ac.core.plan.job_fit import profile_problems
 from placement_ac.core.plan.lacking_queues import queue_remarks
 from placement_ac.core.plan.quarantine import quarantine_remarks
+from placement_ac.core.plan.silent_workers import silent_clusters
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.selection.probe_schedule import probe_remarks
 from placement_ac.core.selection.selection import ListableCluster
@@ -249,6 +251,7 @@ def _remarks(snapshot: Snapshot, targets: TargetClusters) -> Iterator[str]:
         yield f"connection lost: {_with_first_reason(lost)}"
     if snapshot.policy.dispatcher:
         yield from (f"{cluster}: {why}" for cluster, why in queue_remarks(snapshot, targets).items())
+        yield from (f"{cluster}: {SILENT}" for cluster in silent_clusters(snapshot, targets))
     if snapshot.policy.avoid_after_failure:
         yield from quarantine_remarks(snapshot)
     if targets.mass_loss.held:

@@ -29,6 +29,7 @@ from placement_ac.core.plan.fact_questions import (
     not_asked_enough,
     seconds_awaited,
 )
+from placement_ac.core.plan.silent_workers import is_silent
 from placement_ac.core.plan.targets import TargetClusters
 from placement_ac.core.plan.turns import turn, weight
 from placement_ac.core.plan.worker_answers import counted
@@ -94,6 +95,10 @@ class JobFit:
         refusals = self._cycle.refusals(workload)
         return refusals, self._cycle.problem_of(refusals)
 
+    def never_given(self, workload: Workload, refusals: Refusals) -> str:
+        """Return why no cluster that fits ever gives the Workload quota; "": one may, or it is unknown."""
+        return self._cycle.never_given(workload, refusals)
+
     def asks_about(self, workload: Workload) -> frozenset[str]:
         """Return the MultiKueueClusters that can be asked for their queues, and whose queues matter to it."""
         return self._askable & self._cycle.asks_about(workload)
@@ -142,7 +147,9 @@ class JobFit:
         """
         if workload.meta.uid in self._in_time:
             return False
-        key = workload.meta.namespace, workload.job.queue, workload.job.requests, workload.nominated
+        job = workload.job
+        asks = job.requests, job.pods, job.has_uncounted_claims
+        key = workload.meta.namespace, job.queue, asks, workload.nominated
         if key not in self._in_vain:
             in_vain = all(self.room(workload, name) >= Room.UNKNOWN for name in workload.nominated)
             others = [name for name in self._cluster_of if name not in workload.nominated]
@@ -223,8 +230,10 @@ def _clusters(snapshot: Snapshot, targets: TargetClusters) -> Iterator[Cluster]:
             snapshot.fleet.last_by_group,
             *_facts(snapshot, entry.name, run, wait),  # the queues, and whom they do not count
             maintenance_in=window.seconds_left(snapshot.now) if window else None,
+            silent=is_silent(snapshot, entry.name),
             connected=bool((worker := snapshot.objects.clusters.get(entry.name)) and worker.active),
             quarantine=snapshot.fleet.quarantined.get(entry.cluster, ""),
+            quarantined_for=snapshot.fleet.quarantined_for.get(entry.cluster, ()),
             tried_by=_tried_by(snapshot, entry.cluster, run, wait),
             taints=_taints(snapshot, entry.cluster),
             prices=prices.get(entry.cluster),
@@ -265,6 +274,8 @@ def _tried_by(
     retry_at = snapshot.fleet.retry_at.get(cluster)
     if retry_at is None or snapshot.now < retry_at:
         return None
+    whose = snapshot.fleet.quarantined_for.get(cluster)
+    run, wait = ([job for job in jobs if not whose or job.meta.namespace in whose] for jobs in (run, wait))
     placed = [job.meta.uid for job in run if job.placed_since and job.placed_since >= retry_at]
     waits = (
         job.meta.uid

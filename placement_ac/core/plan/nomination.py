@@ -47,7 +47,7 @@ class Nominations:
 
     nominations: tuple[tuple[Workload, tuple[str, ...]], ...] = ()
     unfit: tuple[tuple[Workload, str], ...] = ()
-    """Workloads with quota that no cluster fits, and why."""
+    """Workloads with quota that no cluster fits, or none ever gives quota, and why."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Filter → how often it has refused a cluster to a Workload with quota that is not nominated yet."""
     questions: FactQuestions = field(default_factory=FactQuestions)
@@ -84,7 +84,7 @@ def nominate(snapshot: Snapshot, targets: TargetClusters, fit: JobFit) -> Nomina
         elif case.is_new:
             refusals, problem = fit.refusals(workload)
             refused.append(refusals)
-            if problem:
+            if problem := problem or fit.never_given(workload, refusals):
                 unfit.append((workload, problem))
         new = _new(fit, case, snapshot.policy.step_size) if more and not is_awaiting else []
         wanted = (*case.kept, *new)[:NOMINATED_MAX]
@@ -205,8 +205,9 @@ def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:
 
     Where one is known to have room: the best of these, nominal quota first, as borrowed quota may be
     reclaimed. Where none is, and of some it is not known: a step's worth of those. Where all are full: the
-    first in order, so that Kueue's queue, preemption and borrowing work there. One that waits in vain goes on
-    at once to where there is room, and stays nominated where it is: Kueue may be recording it there.
+    first in order, so that Kueue's queue, preemption and borrowing work there. A silent worker gets no job
+    beside others; where all are silent, nothing is known. One that waits in vain goes on at once to where
+    there is room, and stays nominated where it is: Kueue may be recording it there.
     """
     workload = case.workload
     if not (case.due or case.withdrawn or fit.waits_in_vain(workload)):
@@ -216,7 +217,7 @@ def _new(fit: JobFit, case: "_Case", step_size: int) -> list[str]:
     if min(others, default=Room.FULL) < Room.FULL:
         rooms = rooms[: len(others)]  # where it failed, it goes only if all others are full
     best = min((room for room, _ in rooms), default=Room.FULL)
-    number = step_size if best is Room.UNKNOWN else 1
+    number = step_size if best in {Room.UNKNOWN, Room.SILENT} else 1
     if best >= Room.UNKNOWN and not case.due:
         number = min(number, case.withdrawn)
     return [name for room, name in rooms if room is best][:number]

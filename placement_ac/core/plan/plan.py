@@ -52,6 +52,7 @@ from placement_ac.core.plan.objects import (
     unchanged_objects,
 )
 from placement_ac.core.plan.quarantine import quarantine_events
+from placement_ac.core.plan.silent_workers import SilentWorkers, silent_workers
 from placement_ac.core.plan.targets import TargetClusters, select_targets
 from placement_ac.core.plan.waiting import held_workloads
 from placement_ac.core.plan.workload_states import AnswerContext, WorkloadAnswers, answer_workloads
@@ -159,7 +160,9 @@ def _whole_plan(
     retained, unusable = retained_clusters(snapshot, objects), unusable_clusters(snapshot, targets)
     connections = connection_events(snapshot, targets)
     lacking = lacking_clusters(snapshot, targets) if snapshot.policy.probe else DueEvents()
-    queues = lacking_queues(snapshot, targets) if snapshot.policy.dispatcher else LackingQueues()
+    dispatches = snapshot.policy.dispatcher
+    queues = lacking_queues(snapshot, targets) if dispatches else LackingQueues()
+    silent = silent_workers(snapshot, targets) if dispatches else SilentWorkers()
     remembers = bool(snapshot.policy.avoid_after_failure)
     quarantines = quarantine_events(snapshot, targets) if remembers else DueEvents()
     verdicts = _verdicts(snapshot, targets, context.verdict)
@@ -167,7 +170,7 @@ def _whole_plan(
     probe_requests, next_probe = due_probes(snapshot) if snapshot.policy.probe else ((), None)
     parts = (
         *(selection, mass_loss, unusable, drain, objects, answers, nominations, retained, expiry),
-        *(provisioned, nominations.questions, connections, quarantines, lacking, queues, capacity),
+        *(provisioned, nominations.questions, connections, quarantines, lacking, queues, silent, capacity),
         *(targets.identity, targets.unknown_copies),
     )
     name_conflict = any(has_name_conflict(snapshot, entry) for entry in targets.to_list)

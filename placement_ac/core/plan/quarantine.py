@@ -13,7 +13,7 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.text import joined
 from placement_ac.core.dispatch.filters import QUARANTINE
 from placement_ac.core.draining.withdrawals import Withdrawn
-from placement_ac.core.failures.quarantine import wrong_annotations
+from placement_ac.core.failures.quarantine import of_namespaces, wrong_annotations
 from placement_ac.core.inputs.state import EventIntent, Since, SinceKind, Snapshot
 from placement_ac.core.plan.event_intents import DueEvents
 from placement_ac.core.plan.job_fit import JobFit, try_left, try_since
@@ -59,9 +59,13 @@ def quarantine_remarks(snapshot: Snapshot) -> Iterator[str]:
 
 def quarantine_events(snapshot: Snapshot, targets: TargetClusters) -> DueEvents:
     """Return the events about clusters that are quarantined, and about those that are no longer."""
+    whose = snapshot.fleet.quarantined_for
     quarantined, before = snapshot.fleet.quarantined, snapshot.ages(SinceKind.QUARANTINED)
     events = [
-        EventIntent(CLUSTER_QUARANTINED, f"no new job is sent to {cluster}: {why}")
+        EventIntent(
+            CLUSTER_QUARANTINED,
+            f"no new job{of_namespaces(whose.get(cluster, ()))} is sent to {cluster}: {why}",
+        )
         for cluster, why in quarantined.items()
     ]
     events += [

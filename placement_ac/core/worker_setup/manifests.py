@@ -5,7 +5,7 @@ Pure. OCM applies each object by server-side apply without force, so what somebo
 When the ManifestWork goes, only LocalQueues go with it, and of these none that was there before or has jobs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
 from typing import Final
@@ -27,9 +27,11 @@ from placement_ac.core.api.constants import (
 from placement_ac.core.api.fields import Obj, get_list, name_of, namespace_of, parse_time
 from placement_ac.core.api.objects import ManifestKey, ManifestState, ManifestWork
 from placement_ac.core.api.quantities import milli
+from placement_ac.core.inputs.queue_facts import Queue
 from placement_ac.core.inputs.state import Body
 from placement_ac.core.inputs.worker_setup import HubClusterQueue, WorkerSetupInputs
 from placement_ac.core.worker_setup.hub_template import hub_manifests, quotas_of
+from placement_ac.core.worker_setup.shares import queue_shares
 from placement_ac.core.worker_setup.template import TemplateProblem, rendered
 
 FIELD_MANAGER: Final = "work-agent-placement-ac"
@@ -57,11 +59,12 @@ def wanted_setup(inputs: WorkerSetupInputs) -> tuple[Body, ...]:
     """Return what the cluster is to have, in the order in which it is made. Raises TemplateProblem."""
     manifests: dict[ManifestKey, Body] = {}
     templates: dict[str, list[Body]] = {}
+    within = queue_shares(inputs).within
     for queue in inputs.queues:
         if queue.template and queue.template not in templates:
             templates[queue.template] = _from_template(inputs, queue.template)
         made = templates[queue.template] if queue.template else list(hub_manifests(inputs, queue))
-        for manifest in (*made, *_local_queues(inputs, queue, made)):
+        for manifest in (*made, *_local_queues(inputs, queue, made, within)):
             key = key_of_manifest(manifest)
             if manifests.setdefault(key, manifest) != manifest:
                 raise TemplateProblem(f"make {key[0]} {key[2]} once: two templates make it in different ways")
@@ -82,7 +85,9 @@ def _from_template(inputs: WorkerSetupInputs, name: str) -> list[Body]:
         raise TemplateProblem(f"in {TEMPLATE_KEY} of {where}, {problem}", name) from None
 
 
-def _local_queues(inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Iterable[Body]) -> Iterator[Body]:
+def _local_queues(
+    inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Iterable[Body], within: Collection[Queue]
+) -> Iterator[Body]:
     """Yield the LocalQueues of one ClusterQueue of the hub, and their namespaces."""
     names = [name_of(manifest) for manifest in made if manifest["kind"] == CLUSTER_QUEUE.kind]
     if not queue.local_queues:
@@ -94,7 +99,7 @@ def _local_queues(inputs: WorkerSetupInputs, queue: HubClusterQueue, made: Itera
             queue.template,
         )
     target = queue.name if queue.name in names else names[0]
-    for namespace, name in queue.local_queues:
+    for namespace, name in (one for one in queue.local_queues if one in within):
         yield {"apiVersion": "v1", "kind": NAMESPACE.kind, "metadata": {"name": namespace}}
         yield {
             "apiVersion": inputs.hub.check_version,

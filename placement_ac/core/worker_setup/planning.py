@@ -24,6 +24,7 @@ from placement_ac.core.api.objects import ManagedCluster, ManifestKey, ManifestW
 from placement_ac.core.inputs.state import Body, Since, SinceKind
 from placement_ac.core.inputs.worker_setup import WorkerSetupInputs
 from placement_ac.core.plan.diff import Apply, Delete, Phase, body_of, is_same
+from placement_ac.core.selection.selection import soonest
 from placement_ac.core.worker_setup.manifests import since_of, wanted_setup, with_kept, work_spec
 from placement_ac.core.worker_setup.queues_there import manifests_in
 from placement_ac.core.worker_setup.template import TemplateProblem
@@ -31,6 +32,8 @@ from placement_ac.core.worker_setup.template import TemplateProblem
 UNNEEDED: Final = Since(SinceKind.SETUP_UNNEEDED)
 QUOTA_FOLLOWS_SECONDS: Final = 300.0
 """For how long a cluster must be able to allocate another amount before its quota changes: nodes restart."""
+WRITES_APART_SECONDS: Final = 3.0
+"""A changed ManifestWork stays for so long: it holds the queues of all, and anybody may change theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,14 @@ def plan_worker_setup(inputs: WorkerSetupInputs) -> SetupPlan:
     spec = work_spec(manifests, inputs.work, inputs.kueue_namespace)
     added = since_of(manifests, inputs.work, inputs.now)
     annotations = {ANNOTATION_ALLOCATABLE: _written(settled.allocatable)} | _as_annotation(added)
-    return SetupPlan(_apply(inputs, spec, annotations), lasting, requeue_after)
+    phases = _apply(inputs, spec, annotations)
+    if inputs.work is None:
+        return SetupPlan(phases, lasting, requeue_after)
+    written = Since(SinceKind.SETUP_WRITTEN, str(inputs.work.meta.generation))
+    left = WRITES_APART_SECONDS - inputs.ages.get(written, 0.0)
+    if phases and left > 0:
+        return SetupPlan((), lasting | {written}, soonest((requeue_after, left)))
+    return SetupPlan(phases, lasting | {written}, requeue_after)
 
 
 def _is_taken(work: ManifestWork | None) -> bool:

@@ -31,6 +31,7 @@ from placement_ac.core.worker_setup.manifests import (
     wanted_setup,
 )
 from placement_ac.core.worker_setup.queues_there import manifests_in
+from placement_ac.core.worker_setup.shares import queue_shares
 from placement_ac.core.worker_setup.template import TemplateProblem
 
 _NO_KIND: Final = re.compile(r"doesn't have a resource type|no matches for kind")
@@ -153,6 +154,12 @@ def _remarks(
     inputs: WorkerSetupInputs, wanted: Iterable[Body], work: ManifestWork, others: Iterable[ManifestKey]
 ) -> Iterator[str]:
     present = _written(work)
+    for namespace, surplus in queue_shares(inputs).surplus.items() if inputs.policy.wanted_known else ():
+        yield (
+            f"delete LocalQueues of namespace {namespace}: it has the most, and the worker does not get"
+            f" {len(surplus):,} of them ({joined([name for _, name in surplus])}), as a {MANIFEST_WORK.kind}"
+            " holds no more"
+        )
     if labels := [_label(key) for key in others]:
         yield f"{joined(labels)} on the worker stays as somebody else has set it"
     queues = {(LOCAL_QUEUE.kind, *name) for queue in inputs.queues for name in queue.local_queues}

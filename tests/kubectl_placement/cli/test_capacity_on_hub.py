@@ -85,7 +85,11 @@ def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(
         for n, row in enumerate(answers[1]["rows"])
     ]
     gpus = {
-        by: [(row[by], row["used"], row["waiting"]) for row in shown(run, "--by", by, "--gpus")["rows"]]
+        by: [
+            (row[by], row["used"], row["waiting"])
+            for row in shown(run, "--by", by, "--gpus")["rows"]
+            if row.get("on") != "hub"
+        ]
         for by in ("cluster", "placement", "queue", "team")
     }
     assert gpus == {
@@ -118,7 +122,29 @@ def test_the_answers_of_the_controller_and_of_the_workers_are_the_same(
     stage.fleet.hubs["b"].stop()
     done = run("capacity", "--workers", "--by", "placement", "--gpus")
     assert done.stderr.startswith("not known: b: ")
-    assert "p          f       nvidia.com/gpu        4     3        3" in done.stdout
+    assert rows_in(done.stdout)[1:] == [
+        ["p", "f", GPU, "4", "3", "3", "0", "1", "0"],
+        ["TOTAL", "(1", "of", "2", "clusters)", GPU, "4", "3", "3", "0", "1", "0"],
+    ]
+    done = run("capacity", "--workers", "--gpus")
+    assert ["b", *["-"] * 6] in rows_in(done.stdout)
+
+
+def rows_in(table: str) -> list[list[str]]:
+    return [line.split() for line in table.splitlines()]
+
+
+def test_the_hubs_own_queues_are_beside_those_of_the_workers(stage: Stage, run: Run) -> None:
+    resources = [{"name": GPU, "nominalQuota": "100"}]
+    group = {"coveredResources": [GPU], "flavors": [{"name": "f", "resources": resources}]}
+    path = f"{stage.admin.kueue('clusterqueues')}/gated"
+    stage.admin.ask("PATCH", path, {"spec": {"resourceGroups": [group]}}, "merge")
+    rows = shown(run, "--by", "queue", "--gpus")["rows"]
+    kinds = ("queue", "on", "nominal", "used", "waiting", "free", "largest")
+    assert [tuple(row[kind] for kind in kinds) for row in rows] == [
+        ("gated", "hub", 100, None, None, None, None),
+        ("cluster-queue", "workers", 12, 3, 3, 9, 8),
+    ]
 
 
 def teams(run: Run, *words: str) -> set[str]:

@@ -32,6 +32,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     setting,
     without,
 )
+from tests.support.builders import workload
 from tests.support.healthy import NS
 
 INSTALL: Final = (
@@ -56,6 +57,9 @@ CONFIGURED: Final = (
 """Lines that stand on Kueue's configuration."""
 
 
+_CLAIM: Final = {"name": "gpu", "resourceClaimTemplateName": "eight"}
+CLAIMING: Final = workload("claims", quota=False)
+CLAIMING["spec"]["podSets"] = [{"name": "main", "template": {"spec": {"resourceClaims": [_CLAIM]}}}]
 GATE_ARGUMENT: Final = put(KUEUE, *ARGS, ["--config=/x", "--feature-gates", "MultiKueue=true"])
 BY_HAND: Final = tuple(
     yaml.safe_load_all(
@@ -447,6 +451,16 @@ KUEUES: Final = (
         "Kueue leaves jobs of namespace default alone, as its managedJobsNamespaceSelector selects others:"
         " they run on the hub itself, beside all quota",
         "kubectl label namespaces default a=b",
+    ),
+    Break(
+        "a job with ResourceClaims waits that Kueue has no mapping for",
+        add(CLAIMING),
+        "resource-claims",
+        WARN,
+        "1 Workload with ResourceClaims (default/claims) waits, and Kueue's configuration has no"
+        " resources.deviceClassMappings: Kueue gives no quota, or one without the devices (before 0.18), and"
+        " no cluster's room is compared",
+        edited("resources.deviceClassMappings: [{name: RESOURCE, deviceClassNames: [CLASS]}]"),
     ),
     Break(
         "a job kind is missing among ours",

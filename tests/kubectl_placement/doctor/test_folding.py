@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from kubectl_placement.cli.doctor_table import doctor_table, levels, summary_text
-from kubectl_placement.doctor.finding import Cause, Finding, Level, fail, ok, unknown, warn
+from kubectl_placement.cli.doctor_table import counts, doctor_table, summary_text
+from kubectl_placement.doctor.finding import Cause, Finding, Level, fail, ok, skip, unknown, warn
 from kubectl_placement.doctor.folding import FoldedFinding, causes_of, fold
+from kubectl_placement.doctor.grouping import grouped
 from tests.kubectl_placement.doctor.broken_hub import PLACEMENT
 from tests.kubectl_placement.doctor.broken_setups import (
     CHECK,
@@ -68,8 +69,24 @@ def test_the_level_is_the_worst_and_the_summary_counts_causes() -> None:
     weak = of("child", warn("c", "fix c"))
     problems = fold([FINE, weak, GRANDCHILD])
     assert [problem.level for problem in problems] == [Level.OK, Level.FAIL]
-    assert summary_text(levels(problems)) == "1 problem, 0 warnings, 1 check passed"
+    assert summary_text(counts(problems)) == "1 problem, 0 warnings, 1 check passed"
     assert causes_of([FINE, weak, GRANDCHILD]) == ("", "", "child")
+
+
+def test_passed_skipped_and_unknown_are_counted_apart() -> None:
+    weak = of("weak", warn("w"))
+    problems = fold([FINE, FINE, of("idle", skip("nothing to check")), weak, BLIND])
+    assert counts(problems) == {"ok": 2, "skip": 1, "warn": 1, "fail": 0, "unknown": 1}
+    assert summary_text(counts(problems)) == "0 problems, 1 warning, 2 checks passed, 1 skipped, 1 unknown"
+
+
+def test_a_finding_of_several_clusters_is_the_cause_for_each() -> None:
+    roots = [fail(f"{one} lacks it", f"make {one}", f"cluster {one}", cluster=one) for one in ("c1", "c2")]
+    root, *none = grouped(of("there", one) for one in roots)
+    here = of("here", warn("nothing goes to c2", "look", causes=[Cause("there", "cluster c2")]))
+    other = of("here", warn("nothing goes to c3", "look there", causes=[Cause("there", "cluster c3")]))
+    assert none == []
+    assert fold([here, root, other]) == (FoldedFinding(root, (here,)), FoldedFinding(other))
 
 
 def test_the_table() -> None:
@@ -101,7 +118,7 @@ UNBOUND = both(
 def problems_of(how: How) -> list[FoldedFinding]:
     objects = stored()
     how(objects)
-    return [one for one in fold(examined(read(objects))) if one.level is not Level.OK]
+    return [one for one in fold(examined(read(objects))) if one.finding.is_problem]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from kubectl_placement.hub.dump import MissingRight
 from kubectl_placement.hub.dump_files import dump_of
 from placement_ac.core.api.constants import JOB, SECRET
 from tests.kubectl_placement.doctor.broken_hub import DECISION, PLACEMENT
-from tests.kubectl_placement.doctor.broken_kueue import ARGS, POD, QUOTA
+from tests.kubectl_placement.doctor.broken_kueue import ARGS, CLAIMING, POD, QUOTA
 from tests.kubectl_placement.doctor.broken_scale import (
     SECRETS,
     TTL_GATE,
@@ -39,6 +39,7 @@ from tests.kubectl_placement.doctor.broken_setups import (
     Break,
     How,
     Objects,
+    add,
     both,
     configured,
     gate,
@@ -64,7 +65,7 @@ from tests.support.kubeconfigs import one_context
 
 
 def test_on_a_hub_that_is_set_up_right_every_line_is_ok() -> None:
-    assert [one for one in of_the_healthy_hub() if one.level is not Level.OK or one.fix] == []
+    assert [one for one in of_the_healthy_hub() if one.is_problem or one.fix] == []
     assert [one.check for one in of_the_healthy_hub()] == [rule.check for rule in RULES]
 
 
@@ -232,7 +233,7 @@ def test_a_decision_of_another_placement_is_named_though_the_hub_is_read_once() 
     objects[DECISION]["metadata"]["ownerReferences"] = [owner | {"uid": "now"}]
     other["metadata"] |= {"name": "former", "ownerReferences": [owner | {"uid": "before"}]}
     findings = examined(read({**objects, ("PlacementDecision", healthy.NS, "former"): other}))
-    [found] = [one for one in findings if one.level is not Level.OK]
+    [found] = [one for one in findings if one.is_problem]
     name = healthy.PLACEMENT
     ignored = f"Placement {name} does not own it, so it is ignored"
     assert (found.check, found.message) == (
@@ -489,3 +490,31 @@ def test_only_the_same_server_name_proxy_and_authority_may_be_one_worker(
     assert finding("duplicate-clusters", *hows, *told_apart)[0] is (
         level if users[0] == users[1] else Level.OK
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "level"),
+    [
+        pytest.param(both(add(CLAIMING)), Level.WARN, id="no mapping"),
+        pytest.param(
+            both(
+                add(CLAIMING),
+                configured(
+                    "integrations:\n",
+                    "resources: {deviceClassMappings: [{name: g, deviceClassNames: [g]}]}\nintegrations:\n",
+                ),
+            ),
+            Level.OK,
+            id="a mapping",
+        ),
+        pytest.param(
+            both(add(CLAIMING), put(("Workload", "default", "claims"), "status", "clusterName", "p-a")),
+            Level.OK,
+            id="it runs",
+        ),
+    ],
+)
+def test_claims_without_a_mapping(change: How, level: Level) -> None:
+    objects = stored()
+    change(objects)
+    assert [one.level for one in examined(read(objects)) if one.check == "resource-claims"] == [level]

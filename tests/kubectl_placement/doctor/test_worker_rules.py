@@ -26,6 +26,7 @@ from kubectl_placement.hub.kinds import CRD
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
     SECRET,
 )
 from placement_ac.core.inputs.fitness import ServedKind, Unknown, WorkerFindings
@@ -119,7 +120,7 @@ HEALTHY = WorkerInspection(TARGET, findings=FOUND, objects=dict.fromkeys(INSPECT
 
 def findings_of(visit: WorkerInspection) -> list[tuple[str, Level, str]]:
     found = examine_workers(setup(), [visit])
-    return [(one.check, one.level, one.message) for one in found if one.level is not Level.OK]
+    return [(one.check, one.level, one.message) for one in found if one.is_problem]
 
 
 def test_a_worker_that_needs_nothing_has_all_of_it() -> None:
@@ -138,9 +139,21 @@ def test_a_right_to_read_integrations_is_missing_only_with_the_setting() -> None
     visit = replace(HEALTHY, kueue_config=Unknown("the account of Secret kueue-system/s may not", 403))
     message = "unknown, because the account of Secret kueue-system/s may not read it: Kueue's configuration"
     looks = setup(settings=Settings(dispatcher=True, look_for=("integrations",)))
-    found = [one for one in examine_workers(looks, [visit]) if one.level is not Level.OK]
+    found = [one for one in examine_workers(looks, [visit]) if one.is_problem]
     assert [(one.check, one.message) for one in found] == [("worker-access", f"c1: {message}")]
     assert findings_of(visit) == []
+
+
+def test_our_dispatcher_counts_all_flavors_where_it_may_not_list_them() -> None:
+    denied = Unknown("the account of Secret kueue-system/s may not", 403)
+    visit = replace(HEALTHY, objects={**HEALTHY.objects, RESOURCE_FLAVOR: denied})
+    found = {
+        on: [one.message for one in examine_workers(setup(settings=Settings(dispatcher=on)), [visit])]
+        for on in (False, True)
+    }
+    message = "c1: unknown, because the account of Secret kueue-system/s may not read it: resourceflavors"
+    assert message in found[False]
+    assert f"{message}; flavors that a job cannot use count as room for it" in found[True]
 
 
 JOBSETS = "jobsets.v1alpha2.jobset.x-k8s.io (jobset.x-k8s.io/jobset)"
@@ -240,7 +253,7 @@ def test_a_worker_without_kueue() -> None:
 def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
     visit = replace(HEALTHY, findings=replace(FOUND, kueue_version="v0.20.5"))
     known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
-    [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
+    [found] = [one for one in examine_workers(known, [visit]) if one.is_problem]
     assert (found.check, found.level, found.message) == (
         "worker-kueue",
         Level.WARN,
@@ -252,7 +265,7 @@ def test_a_worker_whose_kueue_breaks_watch_caches() -> None:
 def test_no_fix_installs_a_kueue_that_breaks_watch_caches() -> None:
     visit = replace(HEALTHY, findings=replace(FOUND, kueue_version="v0.19.2"))
     known = setup(*kueue.installed(config=ONLY_JOBS), settings=Settings(kueue_version="0.20.5"))
-    [found] = [one for one in examine_workers(known, [visit]) if one.level is not Level.OK]
+    [found] = [one for one in examine_workers(known, [visit]) if one.is_problem]
     assert found.message == "c1: Kueue 0.19.2 there is older than 0.20.5 on the hub"
     assert found.fix.endswith("/v0.20.6/manifests.yaml")
 

@@ -103,4 +103,4 @@ def test_doctor_warns_of_an_older_kueue_by_the_image_that_ocm_reports(
 
 def findings(controllers: Controllers) -> list[Any]:
     done = commands.run("doctor", "--kubeconfig", str(controllers.kubeconfig), "-ojson")
-    return [one for one in json.loads(done.stdout)["findings"] if one["level"] != "OK"]
+    return [one for one in json.loads(done.stdout)["findings"] if one["level"] in ("WARN", "FAIL")]

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from placement_ac.cache.store import Cache
-from placement_ac.core.api.constants import WORKLOAD
+from placement_ac.core.api.constants import ANNOTATION_CLUSTER_NAMES, WORKLOAD
 from placement_ac.core.api.fields import format_time
 from placement_ac.core.inputs.state import FleetState, HubFacts, Key, PlacementPolicy
-from tests.support.builders import NOW, kind_of, workload
+from tests.support.builders import NOW, kind_of, workload, world
 from tests.support.decided import decided
 
 POLICY = PlacementPolicy(dispatcher=True, avoid_after_failure=600.0)
@@ -76,3 +76,50 @@ def test_a_job_that_is_submitted_again_avoids_the_cluster() -> None:
     assert fleet(again, recent).avoided == {"Workload/again": {"a": NOW + timedelta(minutes=16)}}
     another = workload("another", check="Ready", mk="Pending") | {"spec": spec("image9")}
     assert fleet(another, recent).avoided == {}
+
+
+def ended(number: int, namespace: str, on: str, *, well: bool = False, pinned: bool = False) -> Any:
+    """A Workload of a namespace that has ended, well or within ten seconds."""
+    raw = failed(number, on)
+    raw["metadata"] |= {name: f"{namespace}-{raw['metadata'][name]}" for name in ("name", "uid")}
+    raw["metadata"]["namespace"] = namespace
+    if pinned:
+        raw["metadata"]["annotations"] = {ANNOTATION_CLUSTER_NAMES: on}
+    for condition in raw["status"]["conditions"] if well else ():
+        condition["reason"] = condition["reason"].replace("Failed", "Succeeded")
+    return raw
+
+
+def tenant(namespace: str, **rest: Any) -> list[Any]:
+    """30 jobs, on clusters a and b."""
+    return [ended(number, namespace, f"p-{'ab'[number % 2]}", **rest) for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "whose"),
+    [
+        pytest.param([], {}, id="nothing else"),
+        pytest.param(
+            [*tenant("evil"), *tenant("good", well=True)], {"a": ("evil",), "b": ("evil",)}, id="one"
+        ),
+        pytest.param([*tenant("evil"), *tenant("good")], {"a": (), "b": ()}, id="two"),
+        pytest.param([*tenant("evil", pinned=True)], {}, id="pinned"),
+        pytest.param(
+            [*tenant("evil"), *tenant("good", well=True), *tenant("other")],
+            {"a": (), "b": ()},
+            id="two of three",
+        ),
+        pytest.param(
+            [*tenant("evil"), *tenant("good", well=True), ended(99, "good", "p-a")],
+            {"a": ("evil",), "b": ("evil",)},
+            id="a single failure of another",
+        ),
+    ],
+)
+def test_a_namespace_whose_jobs_fail_quarantines_a_cluster_for_itself_alone(
+    ends: list[Any], whose: dict[str, tuple[str, ...]]
+) -> None:
+    """30 failing jobs on two clusters quarantined both for all, where 30 jobs of another had ended well."""
+    cache = world(decided("abcd"), ends, policy=POLICY)
+    found = cache.snapshot(Key("placement", "p"), NOW, {}).fleet
+    assert {cluster: found.quarantined_for.get(cluster, ()) for cluster in found.quarantined} == whose

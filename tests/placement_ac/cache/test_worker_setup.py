@@ -6,7 +6,7 @@ import pytest
 
 from placement_ac.cache.store import Cache
 from placement_ac.core.api import constants
-from placement_ac.core.inputs.state import HubFacts, Key
+from placement_ac.core.inputs.state import HubFacts, Key, Since, SinceKind
 from placement_ac.core.inputs.worker_setup import WorkerSetupPolicy
 from placement_ac.core.plan.diff import Apply
 from placement_ac.core.worker_setup.planning import plan_worker_setup
@@ -85,7 +85,8 @@ def test_a_cluster_that_drains_gets_what_changes_on_the_hub(hub: HubFacts, name:
     cache = draining(hub, name)
     more = an(constants.LOCAL_QUEUE, "more", "a", version=2, spec={"clusterQueue": "q"})
     assert CLUSTER in cache.put(constants.LOCAL_QUEUE, more)
-    [[write]] = plan_worker_setup(cache.setup_inputs("c1", NOW, {})).phases
+    settled = {Since(SinceKind.SETUP_WRITTEN, "1"): 3.0}
+    [[write]] = plan_worker_setup(cache.setup_inputs("c1", NOW, settled)).phases
     assert isinstance(write, Apply)
     manifests = write.body["spec"]["workload"]["manifests"]
     assert ("LocalQueue", "more") in [(one["kind"], one["metadata"]["name"]) for one in manifests]

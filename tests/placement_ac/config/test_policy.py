@@ -12,11 +12,12 @@ from placement_ac.observability import logs
 KUEUE = RunningKueue(ASSUMED)
 
 
-def test_our_dispatcher_gets_two_more_rights_and_no_worker_is_unfit_without_them() -> None:
+def test_our_dispatcher_gets_three_more_rights_and_no_worker_is_unfit_without_them() -> None:
     kueues, ours = (Settings(frameworks=("batch/job",), dispatcher=on) for on in (False, True))
     without, with_it = (worker_policy_rules(one, KUEUE) for one in (kueues, ours))
     assert [rule for rule in with_it if rule not in without] == [
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues", "localqueues"], "verbs": ["list"]}
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues", "localqueues"], "verbs": ["list"]},
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["resourceflavors"], "verbs": ["list"]},
     ]
     assert DISPATCHER.rule.as_dict() not in without
     assert [rule for rule in without if rule not in with_it] == []

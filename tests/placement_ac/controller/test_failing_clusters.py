@@ -97,8 +97,8 @@ def test_the_commands_say_so(stage: Stage, tmp_path: Path) -> None:
     name = stage.workload("new")["metadata"]["name"]
     explained = commands.run("explain", "workload", name, *words).stdout
     [event] = [message for reason, message in stage.warnings() if reason == "ClusterQuarantined"]
-    assert event.startswith("no new job is sent to a: 5 of 5 jobs failed there")
-    assert "is quarantined: 5 of 5 jobs failed there" in " ".join(explained.split())
+    assert event.startswith("no new job of namespace default is sent to a: 5 of 5 jobs of namespace")
+    assert "is quarantined: 5 of 5 jobs of namespace default failed there" in " ".join(explained.split())
     assert "(Quarantine)" in explained
     status = commands.run("status", *words, "-o", "json").stdout
-    assert '"why": "quarantined: 5 of 5 jobs failed there' in status
+    assert '"why": "quarantined: 5 of 5 jobs of namespace default failed there' in status

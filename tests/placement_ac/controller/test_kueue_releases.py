@@ -194,8 +194,8 @@ def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, adm
     stage = play()
     stage.start(kueue_version="0.19.0", dispatcher=True)
     stage.until_connected("a")
-    ours = rights.DISPATCHER.rule.as_dict()
-    assert granted(stage) == sorted([*needed(JOB, "0.19.0"), ours], key=lambda rule: list(rule.values()))
+    ours = [one.rule.as_dict() for one in (rights.DISPATCHER, rights.FLAVORS)]
+    assert granted(stage) == sorted([*needed(JOB, "0.19.0"), *ours], key=lambda rule: list(rule.values()))
     with Driver(stage.fleet.hubs["a"]) as worker:
         worker.session.headers["Authorization"] = f"Bearer {stage.token_in_kubeconfig('a')}"
         asked = [
@@ -205,9 +205,11 @@ def test_with_our_dispatcher_the_queues_of_workers_may_be_listed(play: Play, adm
                 ("GET", "localqueues"),
                 ("DELETE", "clusterqueues"),
                 ("GET", "resourceflavors"),
+                ("GET", "workloads"),
+                ("DELETE", "resourceflavors"),
             )
         ]
-    assert asked == [200, 200, 403, 403]
+    assert asked == [200, 200, 403, 200, 200, 403]
 
 
 def test_a_release_that_may_not_be_read_is_reported_once_and_found_later(

@@ -20,7 +20,7 @@ from placement_lab.demo.environment import ControllerThread
 from placement_lab.hub import Hub, RecordedRequest
 from placement_lab.short_waits import short_waits
 from tests.support.accounts import kubeconfig_of
-from tests.support.driver import NS, Driver, eventually
+from tests.support.driver import CORE, NS, Driver, eventually
 from tests.support.replicas import LEASE, LEASES, QUICK, Audit, Replica, occupy
 
 soon = partial(eventually, seconds=25.0)
@@ -200,6 +200,32 @@ async def test_the_election_goes_on_though_its_callback_fails(hub: Hub, tmp_path
     async with lease.run_election():
         await asyncio.to_thread(soon, lambda: renewals(hub) > 3)
         assert lease.leading
+
+
+async def test_a_new_leader_is_an_event_on_the_lease_as_client_go_posts_it(
+    hub: Hub, admin: Driver, tmp_path: Path
+) -> None:
+    """One for each term; renewals post none."""
+    holders = []
+    for name in NAMES:
+        login = Login(kubeconfig_of(hub, tmp_path / name, hub.add_user(name)))
+        durations = LeaseDurations(3.0, 2.0, 0.1)
+        term = Lease(login, durations, namespace=NS, name="placement-ac", on_change=lambda _: None)
+        before = renewals(hub)
+        async with term.run_election():
+            await asyncio.to_thread(soon, partial(renewed_since, hub, before))
+            holders.append(lease(admin)["holderIdentity"])
+    events = admin.ask("GET", f"{CORE}/namespaces/{NS}/events")["items"]
+    found = [event for event in events if event["reason"] == "LeaderElection"]
+    assert {event["message"] for event in found} == {f"{holder} became leader" for holder in holders}
+    assert len(found) == len(NAMES)
+    about = {key: found[0]["involvedObject"][key] for key in ("kind", "namespace", "name")}
+    assert about == {"kind": "Lease", "namespace": NS, "name": "placement-ac"}
+    assert (found[0]["source"], found[0]["type"]) == ({"component": "placement-ac"}, "Normal")
+
+
+def renewed_since(hub: Hub, before: int) -> bool:
+    return renewals(hub) > before + 3
 
 
 def renewals(hub: Hub) -> int:

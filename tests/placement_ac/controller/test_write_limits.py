@@ -5,9 +5,17 @@ from typing import Any
 import pytest
 
 from placement_ac.controller.write_limits import BURST, FREE_WRITES, UndoneWrite, WriteLimits, object_of
-from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.constants import MULTIKUEUE_CONFIG, PLACEMENT_SCORE, SECRET
 from placement_ac.core.api.decode import workload
-from placement_ac.core.plan.diff import Action, Apply, Delete, Nominate, SetCheckStates, SetCondition
+from placement_ac.core.plan.diff import (
+    Action,
+    Apply,
+    Delete,
+    Nominate,
+    SetCheckStates,
+    SetCondition,
+    SetStatus,
+)
 from tests.support import builders
 
 
@@ -40,6 +48,20 @@ def test_the_same_write_is_held_back_after_it_was_undone_five_times() -> None:
     assert limits.undone(A, 7.0) == UndoneWrite(6, 28, is_new=True)
     assert limits.undone(A, 20.0) == UndoneWrite(6, 15, is_new=False)
     assert limits.undone(A, 40.0) == UndoneWrite(6, 0, is_new=False), "now it may be written"
+
+
+def score(value: int, valid_until: str) -> SetStatus:
+    status = {"scores": [{"name": "gpuFree", "value": value}], "validUntil": valid_until}
+    return SetStatus(PLACEMENT_SCORE, "placement-ac", "1", status, "a")
+
+
+def test_a_score_that_somebody_overwrites_is_held_back_although_each_is_valid_for_longer() -> None:
+    """One that its agent overwrote again and again was corrected 25 times a minute, and never reported."""
+    limits, found = WriteLimits(50), []
+    for now in range(6):
+        found += written(limits, score(70, f"2026-01-01T00:00:{now:02}Z"), now)
+    assert found == [None, (1, 0), (2, 0), (3, 0), (4, 0), (5, 29)]
+    assert limits.undone(score(80, "2026-01-01T00:00:06Z"), 6.0) is None, "another value"
 
 
 @pytest.mark.parametrize(

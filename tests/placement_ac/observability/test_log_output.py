@@ -92,3 +92,20 @@ def test_the_controller_goes_on(hub: Hub, admin: Driver, tmp_path: Path) -> None
         finally:
             run.kill()
             run.wait()
+
+
+def test_the_controller_starts_with_closed_streams(hub: Hub, admin: Driver, tmp_path: Path) -> None:
+    """It ended with exit code 1 at its first line."""
+    admin.check("p")
+    admin.select("p", "a")
+    hub.write_kubeconfig(tmp_path / "kubeconfig")
+    words = ["placement_ac", "run", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-m", *words]
+    run = subprocess.Popen(closed)
+    try:
+        eventually(lambda: admin.reason("p"), "Active", seconds=60)
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(60) == 0
+    finally:
+        run.kill()
+        run.wait()

@@ -73,7 +73,7 @@ def test_kinds_and_names_that_are_taken(admin: Driver, worker: Driver) -> None:
 def test_nothing_is_asked_that_no_job_needs(admin: Driver, worker: Driver) -> None:
     before = len(list(worker.hub.journal))
     assert [facts.jobs for facts in ask(admin, JobNeeds())] == [JobFacts()]
-    assert len(list(worker.hub.journal)) - before == 4, "the group, its version, and two lists"
+    assert len(list(worker.hub.journal)) - before == 5, "the group, its version, and three lists"
 
 
 def test_no_names_are_asked_of_a_kind_of_which_no_job_waits(admin: Driver, worker: Driver) -> None:

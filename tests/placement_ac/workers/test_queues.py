@@ -1,10 +1,12 @@
 """Asking workers for their queues: what they say, and what they may do wrong."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from placement_ac.core.inputs.flavors import Flavor
 from placement_ac.core.inputs.queue_facts import FlavorQuota, QueueFacts, WorkerFacts
 from placement_ac.observability import logs
 from placement_ac.workers.connector import WorkerConnector
@@ -17,6 +19,7 @@ from tests.support.workers import ECHO, by_secret, put_secret, serving, with_con
 
 GPU = "nvidia.com/gpu"
 CLUSTER_QUEUES = f"{KUEUE}/v1beta2/clusterqueues"
+RESOURCE_FLAVORS = f"{KUEUE}/v1beta2/resourceflavors"
 LOCAL_QUEUES = f"{KUEUE}/v1beta2/namespaces/default/localqueues"
 RESERVED = [{"name": "default", "resources": [{"name": GPU, "total": "6"}]}]
 FACTS = QueueFacts("cluster-queue", {GPU: (FlavorQuota("default", 8000, 6000),)}, pending=2, reserving=1)
@@ -49,7 +52,43 @@ def test_the_queues_of_a_worker(admin: Driver, worker: Driver) -> None:
     assert ask(admin) == WorkerFacts({("default", "one"): FACTS, ("default", "two"): FACTS})
     asked = list(worker.hub.journal)[before:]
     assert {request.method for request in asked} == {"GET"}
-    assert len(asked) == 4, "the group, its version, and two lists"
+    assert len(asked) == 5, "the group, its version, and three lists"
+
+
+FLAVOR = {"nodeLabels": {"accelerator": "h100"}}
+
+
+def put_flavor(worker: Driver) -> None:
+    raw = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+    worker.ask("POST", RESOURCE_FLAVORS, raw | {"spec": FLAVOR})
+    worker.ask("POST", RESOURCE_FLAVORS, raw | {"metadata": {"name": "another"}})
+
+
+@pytest.mark.parametrize(
+    ("fault", "nodes"),
+    [
+        pytest.param(None, Flavor({"accelerator": "h100"}), id="may be listed"),
+        pytest.param({"status": 403}, None, id="403"),
+        pytest.param({"status": 200, "body": {"kind": "Welcome"}}, None, id="another server"),
+    ],
+)
+def test_flavors_are_asked_once_and_needed_by_no_answer(
+    admin: Driver, worker: Driver, fault: Any, nodes: Flavor | None
+) -> None:
+    put_flavor(worker)
+    if fault:
+        worker.hub.faults.add("GET", "v1beta2/resourceflavors", **{"body": ECHO, "times": 2} | fault)
+
+    async def twice(connector: WorkerConnector) -> list[WorkerFacts]:
+        reader = QueueReader(connector)
+        return [await reader.read(by_secret()) for _ in range(2)]
+
+    before = len(worker.hub.journal)
+    facts = replace(FACTS, quotas={GPU: (FlavorQuota("default", 8000, 6000, nodes=nodes),)})
+    expected = WorkerFacts({("default", "one"): facts, ("default", "two"): facts})
+    assert with_connector(admin, twice) == [expected, expected]
+    asked = [one.path for one in list(worker.hub.journal)[before:] if one.path.endswith("resourceflavors")]
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

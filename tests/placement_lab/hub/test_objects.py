@@ -5,6 +5,7 @@ Create, read, update and delete objects on the hub.
 what the recorded requests do not ask.
 """
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -80,6 +81,14 @@ def test_bad_requests_are_refused(client: Client) -> None:
         assert client.ask(method, path, body).status_code == code, (method, path, str(body)[:200])
     cbor = client.ask("PUT", f"{CONFIGMAPS}/a", b"\xa0", Content_Type="application/cbor")
     assert cbor.status_code == 415
+
+
+def test_a_body_may_have_three_megabytes(client: Client) -> None:
+    """The hub refused one of more than 1 MiB."""
+    body = json.dumps(configmap("large"))
+    assert client.ask("POST", CONFIGMAPS, body.ljust(3 * 2**20)).status_code == 201
+    refused = client.ask("POST", CONFIGMAPS, body.ljust(3 * 2**20 + 1))
+    assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
 
 
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:

@@ -12,6 +12,8 @@ from placement_ac.core.dispatch.scores.headroom import may_have_room
 
 def quarantine(job: Workload, cluster: Cluster) -> str | None:
     """Refuse a quarantined cluster to all jobs but the one that tries it: the next one with room there."""
+    if cluster.quarantined_for and job.meta.namespace not in cluster.quarantined_for:
+        return None
     if not cluster.quarantine or cluster.tried_by == job.meta.uid:
         return None
     if cluster.tried_by == "" and may_have_room(job, cluster):

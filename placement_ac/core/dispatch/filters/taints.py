@@ -10,7 +10,6 @@ tolerations than are read.
 
 from typing import Final
 
-from placement_ac.core.api.job_spec import Toleration
 from placement_ac.core.api.objects import ClusterTaint, Workload
 from placement_ac.core.dispatch.facts import Cluster
 
@@ -43,15 +42,7 @@ def _tolerates(job: Workload, taint: ClusterTaint) -> bool:
     """Whether the job tolerates a taint, or may do so: its tolerations are not known."""
     if job.job.tolerations_problem:
         return True
-    podsets = job.job.tolerations
-    return bool(podsets) and all(any(_matches(one, taint) for one in podset) for podset in podsets)
-
-
-def _matches(toleration: Toleration, taint: ClusterTaint) -> bool:
-    """Kubernetes: an empty key with `Exists` matches all, an empty effect each effect."""
-    if toleration.effect not in ("", _EFFECTS.get(taint.effect, taint.effect)):
-        return False
-    if toleration.operator == "Exists":
-        return toleration.key in ("", taint.key)
-    is_equal = (toleration.key, toleration.value) == (taint.key, taint.value)
-    return toleration.operator in ("", "Equal") and is_equal
+    podsets, effect = job.job.tolerations, _EFFECTS.get(taint.effect, taint.effect)
+    return bool(podsets) and all(
+        any(one.tolerates(taint.key, taint.value, effect) for one in podset) for podset in podsets
+    )

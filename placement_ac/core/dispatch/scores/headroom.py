@@ -2,7 +2,9 @@
 Headroom: where most of the resources that the job asks for is free.
 
 Reads the requests of the podSets, the quota of the ClusterQueue on the worker, and the Placement's Workloads
-that wait there, or came since the worker was asked. Abstains where the worker's queues are not known.
+that wait there, or came since the worker was asked. Of the flavors, those count that the Pods may use.
+Abstains where the worker's queues are not known, and for a job whose ResourceClaims no resource counts,
+unless it has no room already without them.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +14,15 @@ from placement_ac.core.api.objects import Workload
 from placement_ac.core.api.pod_requests import PODS
 from placement_ac.core.dispatch.facts import Cluster, queue_of
 from placement_ac.core.dispatch.free_quota import FreeQuota
+from placement_ac.core.dispatch.usable_flavors import UsableFlavors, asks_of
 from placement_ac.core.inputs.queue_facts import FlavorQuota
 
 NOMINAL_POINTS: Final = 50.0
 """A cluster with as many points has room for the job in its nominal quota."""
 ROOM_POINTS: Final = 25.0
 """A cluster with as many points has room for the job now."""
+_Asked = tuple[int, UsableFlavors]
+"""How much a podSet asks for, and of which flavors."""
 
 
 def headroom(job: Workload, cluster: Cluster) -> float | None:
@@ -46,7 +51,9 @@ def _points_of(job: Workload, cluster: Cluster, quota: Callable[[], FreeQuota]) 
     if PODS not in free:  # then Kueue does not count them
         asked.pop(PODS, None)
     points = [_best_points(free.get(resource, ()), amounts) for resource, amounts in asked.items()]
-    return min(points, default=None)
+    least = min(points, default=None)
+    is_known = least is not None and (least < ROOM_POINTS or not job.job.has_uncounted_claims)
+    return least if is_known else None
 
 
 def may_have_room(job: Workload, cluster: Cluster) -> bool:
@@ -55,23 +62,24 @@ def may_have_room(job: Workload, cluster: Cluster) -> bool:
     return points is None or points >= ROOM_POINTS
 
 
-def _by_resource(job: Workload) -> dict[str, list[int]]:
+def _by_resource(job: Workload) -> dict[str, list[_Asked]]:
     """Return resource → how much of it each podSet asks for."""
-    amounts: dict[str, list[int]] = {}
-    for podset in job.job.requests:
+    amounts: dict[str, list[_Asked]] = {}
+    for podset, own in asks_of(job.job):
         for resource, amount in podset:
-            amounts.setdefault(resource, []).append(amount)
+            amounts.setdefault(resource, []).append((amount, own))
     return amounts
 
 
-def _best_points(flavors: Sequence[FlavorQuota], amounts: Sequence[int]) -> float:
+def _best_points(flavors: Sequence[FlavorQuota], asked: Sequence[_Asked]) -> float:
     """Return the points of a resource, if each podSet gets the flavor that is best for it."""
-    if not flavors:
-        return 0.0
     given = [0] * len(flavors)
-    for amount in amounts:
-        points = [_points(there + amount, flavor) for there, flavor in zip(given, flavors, strict=True)]
-        given[points.index(max(points))] += amount
+    for amount, own in asked:
+        usable = own.places(flavors)
+        if not usable:
+            return 0.0
+        points = {at: _points(given[at] + amount, flavors[at]) for at in usable}
+        given[max(points, key=points.__getitem__)] += amount
     return min(_points(there, flavor) for there, flavor in zip(given, flavors, strict=True) if there)
 
 

@@ -1,6 +1,7 @@
 """A Workload's wishes about its cluster, for our dispatcher."""
 
 import weakref
+from itertools import chain
 from math import sqrt
 from typing import Any
 
@@ -140,6 +141,47 @@ def test_pods_that_ask_for_nothing_count_where_kueue_counts_them_on_the_hub() ->
     assert job_spec(raw).requests == ((("pods", 16000),),)
 
 
+CLAIM = {"name": "gpu", "resourceClaimTemplateName": "two"}
+CLAIMS = {"name": "main"} | pods(ONE_GPU, resourceClaims=[CLAIM])
+MAPPED = {"devices": "2"} | gpus("1")
+
+
+@pytest.mark.parametrize(
+    ("status", "claimed", "uncounted"),
+    [
+        pytest.param({}, 0, True, id="no quota yet"),
+        pytest.param(
+            {"admission": {"podSetAssignments": [{"name": "main", "resourceUsage": gpus("1")}]}},
+            0,
+            True,
+            id="not mapped",
+        ),
+        pytest.param(
+            {"admission": {"podSetAssignments": [{"name": "main", "resourceUsage": MAPPED}]}},
+            2000,
+            False,
+            id="mapped",
+        ),
+        pytest.param(
+            {"resourceRequests": [{"name": "main", "resources": MAPPED}]},
+            2000,
+            False,
+            id="mapped, without quota",
+        ),
+        pytest.param(
+            {"admission": {"podSetAssignments": [{"name": "other", "resourceUsage": {"devices": "2"}}]}},
+            0,
+            True,
+            id="of another podSet",
+        ),
+    ],
+)
+def test_resource_claims_count_as_kueue_has_counted_them(status: Any, claimed: int, uncounted: bool) -> None:
+    spec = job_spec({"spec": {"podSets": [CLAIMS]}, "status": status})
+    found = dict(chain.from_iterable(spec.requests))
+    assert (found.get("devices", 0), spec.has_uncounted_claims) == (claimed, uncounted)
+
+
 def test_resources_that_kueue_does_not_count_on_the_hub_are_left_out() -> None:
     spec = {"podSets": [pods(ONE_GPU)]}
     usage = {"podSetAssignments": [{"name": "main"}, {"name": "other", "resourceUsage": gpus("1")}]}
@@ -235,6 +277,13 @@ LONG = "shorten the names of labels, nodes or resources: at most 317 characters 
             {"pods": (resources(1, "x" * 317),)},
             f"{LONG} 318",
             id="a long resource",
+        ),
+        pytest.param(
+            {"labels": {f"l{n:03}": "x" * 60 for n in range(184)}},
+            {"labels": {f"l{n:03}": "x" * 60 for n in range(185)}},
+            "shorten its labels, annotations, node requirements and tolerations: at most 32,768 bytes are"
+            " kept, they take 32,930",
+            id="all together",
         ),
     ],
 )

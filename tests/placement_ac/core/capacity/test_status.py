@@ -59,11 +59,26 @@ def test_without_any_known_quota_the_capacity_stays() -> None:
     assert published(answer) == ("False", "SourceUnavailable", message, BEFORE)
 
 
-def test_a_wrong_quantity_is_named_and_the_capacity_stays() -> None:
-    answer = planned(facts={"a": EIGHT, "b": gpus("-4")}, of=provider(BEFORE))
-    where = "spec.resourceGroups.0.flavors.0.resources.0.nominalQuota"
-    message = f"b: correct ClusterQueue q there: {where}: it must be a quantity of 0 or more"
-    assert published(answer) == ("False", "InvalidCapacity", message, BEFORE)
+NEGATIVE = gpus("-4")
+WRONG = (
+    "correct ClusterQueue q there: spec.resourceGroups.0.flavors.0.resources.0.nominalQuota: it must be a"
+    " quantity of 0 or more"
+)
+
+
+def test_a_wrong_quantity_of_a_worker_is_left_out_after_a_minute_as_a_silent_one_is() -> None:
+    """It froze the sum of all clusters, as long as the worker's admin liked."""
+    facts = {"a": EIGHT, "b": NEGATIVE}
+    for age in (0.0, 59.0):
+        assert planned(facts=facts, of=provider(BEFORE), ages=unknown("b", age=age)).capacities == ()
+    answer = planned(facts=facts, of=provider(BEFORE), ages=unknown("b", age=60.0))
+    message = f"the sum of a; left out: b (quota unknown: {WRONG})"
+    assert published(answer) == ("True", "Synchronized", message, {"f": {GPU: "8"}})
+
+
+def test_the_capacity_stays_if_no_other_quota_is_known() -> None:
+    answer = planned(facts={"b": NEGATIVE}, of=provider(BEFORE), ages=unknown("a", "b", age=60.0))
+    assert published(answer) == ("False", "InvalidCapacity", f"b: {WRONG}", BEFORE)
 
 
 NO_PLACEMENT = "correct spec.parameters.name, or create Placement kueue-system/p: it does not exist"

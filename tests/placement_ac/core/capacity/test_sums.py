@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.core.api.constants import ANNOTATION_QUOTA_MAX
 from placement_ac.core.inputs.queue_facts import WorkerFacts
 from placement_ac.core.inputs.state import Since, SinceKind
 from tests.support.builders import AT_ONCE, managed_clusters, running, workload
@@ -22,6 +23,7 @@ from tests.support.capacity import (
     unknown,
     worker,
 )
+from tests.support.decided import decided
 
 FLAPPING: dict[str, Any] = {
     "policy": replace(AT_ONCE, settle=30.0),
@@ -169,3 +171,67 @@ def test_the_sum_of_the_clusters_that_get_jobs(given: dict[str, Any], amounts: A
     given = {"ages": {}} | given
     answer = planned(given.pop("selected", "ab"), *given.pop("objects", ()), **given)
     assert published(answer) == ("True", "Synchronized", message, amounts)
+
+
+HUGE = gpus(10**15)
+
+
+def with_nodes(gpus: str | None) -> list[Any]:
+    """The ManagedClusters a and b; the nodes of a can allocate so many GPUs, None: it does not say."""
+    a, b = managed_clusters("a", "b")
+    a["status"] = {"allocatable": {"cpu": "64"} | ({GPU: gpus} if gpus is not None else {})}
+    return [a, b]
+
+
+def capped(text: str, gpus: str | None = "8") -> list[Any]:
+    """The same hub with an annotation of the MultiKueueCluster of a."""
+    scene = decided("ab", fleet=with_nodes(gpus))
+    for raw in scene:
+        if raw["kind"] == "MultiKueueCluster" and raw["metadata"]["name"] == "p-a":
+            raw["metadata"].setdefault("annotations", {})[ANNOTATION_QUOTA_MAX] = text
+    return scene
+
+
+BOUNDED = "; no more counts than its nodes can allocate or an admin allows: a ({})"
+
+
+@pytest.mark.parametrize(
+    ("given", "total", "remark"),
+    [
+        pytest.param({"placed": {"fleet": with_nodes("8")}}, "12", f"{GPU} 8 of {10**15}", id="nodes"),
+        pytest.param({"scene": capped(f"{GPU}=6")}, "10", f"{GPU} 6 of {10**15}", id="an admin"),
+        pytest.param({"scene": capped(f"{GPU}=64, cpu=1k")}, "68", f"{GPU} 64 of {10**15}", id="instead"),
+        pytest.param({"scene": capped(f"{GPU}=64", None)}, "68", f"{GPU} 64 of {10**15}", id="alone"),
+        pytest.param(
+            {"scene": capped("gpus")},
+            "12",
+            f"{GPU} 8 of {10**15}; correct the annotation {ANNOTATION_QUOTA_MAX} of"
+            " MultiKueueCluster p-a: 'gpus' is not RESOURCE=QUANTITY, comma-separated",
+            id="wrong",
+        ),
+    ],
+)
+def test_a_worker_counts_with_no_more_than_its_nodes_can_allocate(
+    given: dict[str, Any], total: str, remark: str
+) -> None:
+    """Its admin made the quota of the hub 10^15 GPUs, with condition True."""
+    answer = planned(facts={"a": HUGE, "b": FOUR}, **given)
+    message = f"the sum of a and b{BOUNDED.format(remark)}"
+    assert published(answer) == ("True", "Synchronized", message, {"f": {GPU: total}})
+
+
+def test_the_flavors_of_a_worker_share_what_its_nodes_can_allocate() -> None:
+    facts = worker(("q", {"f": {GPU: "6"}, "g": {GPU: "6"}}))
+    answer = planned(
+        "a",
+        facts={"a": facts},
+        of=provider(None, "f", "g"),
+        queues=hub_queue(flavors={"f": {GPU: "1"}, "g": {GPU: "1"}}),
+        placed={"fleet": with_nodes("8")[:1]},
+    )
+    assert published(answer)[3] == {"f": {GPU: "6"}, "g": {GPU: "2"}}
+
+
+def test_a_quota_within_that_counts_as_it_is() -> None:
+    answer = planned(facts={"a": EIGHT, "b": FOUR}, placed={"fleet": with_nodes("8")})
+    assert published(answer)[2:] == ("the sum of a and b", {"f": {GPU: "12"}})

@@ -174,6 +174,24 @@ def test_how_a_drain_ends(selected: str, jobs: list[Any], asked: WorkerCopies, e
 
 
 @pytest.mark.parametrize(
+    ("ages", "asked", "events"),
+    [
+        pytest.param({}, None, [], id="Kueue is connected to it again"),
+        pytest.param({QUIET: 3.0}, WorkerCopies({JOB: True}, age=0.1), [], id="a job runs there"),
+        pytest.param(
+            {QUIET: 3.0}, WorkerCopies(age=0.1), ["ClusterDrained"], id="it has said that none does"
+        ),
+    ],
+)
+def test_it_has_drained_when_it_has_said_that_nothing_runs_there(
+    ages: dict[Since, float], asked: WorkerCopies | None, events: list[str]
+) -> None:
+    since = {"a": NOW - timedelta(minutes=5)}
+    answer = Answer("b", ready("p-b"), before="ab", draining=since, ages=ages, asked=asked)
+    assert [event.reason for event in answer.plan.config_events()] == events
+
+
+@pytest.mark.parametrize(
     ("how", "stays"),
     [
         pytest.param({}, True, id="nothing has changed"),

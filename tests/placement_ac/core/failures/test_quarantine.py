@@ -54,6 +54,19 @@ def test_who_is_quarantined(words: dict[str, str], failing: str, wanted: dict[st
     assert {cluster: it.why for cluster, it in found.items()} == wanted
 
 
+def test_a_quarantine_for_one_namespace_counts_for_that_alone() -> None:
+    """A namespace whose jobs fail everywhere lifts no quarantine of others."""
+    of_team = FAILING._replace(namespaces=("team",))
+    found = quarantines(fleet(a="", b="", c="", d=""), {"a": FAILING, "b": of_team})
+    assert {cluster: it.namespaces for cluster, it in found.items()} == {"a": (), "b": ("team",)}
+    assert found["b"].why == (
+        "5 of 6 jobs of namespace team failed there; one job may try it from 2026-11-26T12:00:00Z; jobs of"
+        " others are sent there"
+    )
+    everywhere = {"a": FAILING, **dict.fromkeys("bcd", of_team)}
+    assert list(quarantines(fleet(a="", b="", c="", d=""), everywhere)) == ["a"]
+
+
 def test_a_recovered_one_is_not_and_nobody_tries_one_that_an_admin_has_quarantined() -> None:
     assert quarantines(fleet(a="", b=""), {"a": FAILING}, {"a"}) == {}
     assert quarantines(fleet(a="true"), {"a": FAILING})["a"].retry_at is None

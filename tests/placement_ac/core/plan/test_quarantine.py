@@ -52,6 +52,25 @@ def test_a_new_job_goes_to_the_next_cluster() -> None:
     assert problems(answer) == f"quarantined: a ({WHY})"
 
 
+@pytest.mark.parametrize(
+    ("whose", "retry_at", "goes_to"),
+    [
+        pytest.param("default", LATER, "p-b", id="its own"),
+        pytest.param("team", LATER, "p-a", id="another's"),
+        pytest.param("default", EARLIER, "p-a", id="it may try"),
+    ],
+)
+def test_a_quarantine_for_one_namespace_concerns_no_job_of_another(
+    whose: str, retry_at: datetime, goes_to: str
+) -> None:
+    """Nor does a job of another one try it."""
+    others = running("others", "p-a")
+    others["metadata"]["namespace"] = "others"
+    snapshot = quarantined("abc", "a", ready(), others, retry_at=retry_at)
+    fleet = replace(snapshot.fleet, quarantined_for={"a": (whose,)})
+    assert nominated(plan(replace(snapshot, fleet=fleet))) == {"job": (goes_to,)}
+
+
 @pytest.mark.parametrize("whom", ["a", "ab"])
 def test_never_the_last_cluster_that_fits(whom: str) -> None:
     assert nominated(planned("ab", whom, ready(), off="" if whom == "ab" else "b")) == {"job": ("p-a",)}

@@ -59,6 +59,14 @@ def check_entries(answer: Plan) -> list[tuple[str, str]]:
             id="a stopped queue",
         ),
         pytest.param(
+            waits("p-a"),
+            {"p-a": WorkerFacts(queues(("cpu", "default", 8)), age=1.0)},
+            {},
+            f"waits for a: at 12:00:00Z, ClusterQueue cluster-queue has no quota of {GPU}: it never runs"
+            " there; next round at 12:05:00Z",
+            id="a resource that the queue does not name",
+        ),
+        pytest.param(
             waits("p-a", gpus=(4, 4)),
             {"p-a": worker(4)},
             {},
@@ -124,3 +132,21 @@ def new(*nominated: str, seconds: int = 0, name: str = "job", **rest: Any) -> An
 def test_the_entry_of_a_new_nomination(jobs: list[Any], in_round: float, messages: list[str]) -> None:
     answer = answer_to(*jobs, facts={}, policy=POLICY, in_round=in_round)
     assert check_entries(answer) == [("Ready", message) for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("others", "problem"),
+    [
+        pytest.param(
+            queues(("cpu", "default", 8)),
+            f"the ClusterQueues of all 2 clusters that fit have no quota of {GPU}: the job never runs, unless"
+            " Kueue there ignores that",
+            id="no queue names it",
+        ),
+        pytest.param(queues((GPU, "default", 8, 8)), None, id="one names it"),
+    ],
+)
+def test_an_event_names_a_resource_that_no_cluster_gives(others: Any, problem: str | None) -> None:
+    known = {"p-a": WorkerFacts(queues(("cpu", "default", 8)), age=1.0), "p-b": WorkerFacts(others, age=1.0)}
+    answer = answer_to(waits(), facts=known, policy=POLICY)
+    assert [why for _, why in answer.unfit] == ([problem] if problem else [])

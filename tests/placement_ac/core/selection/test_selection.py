@@ -193,11 +193,11 @@ LONG_AGO = (NOW - timedelta(seconds=3)).isoformat()
 @pytest.mark.parametrize(
     ("objects", "ages", "clusters"),
     [
-        pytest.param([NAMED, decision("b", index=2)], {}, ["a", "b"], id="just created"),
-        pytest.param([NAMED, decision("b", index=2)], {UNNAMED: 1.9}, ["a", "b"], id="for 1.9 s"),
+        pytest.param([NAMED, decision("b", index=2)], {}, ["a"], id="just created"),
+        pytest.param([NAMED, decision("b", index=2)], {UNNAMED: 1.9}, ["a"], id="for 1.9 s"),
         pytest.param([NAMED, decision("b", index=2)], {UNNAMED: 2.0}, ["a"], id="for 2 s"),
         pytest.param(
-            [NAMED, decision("b", index=2, creationTimestamp=TWO_SECONDS_AGO)], {}, ["a", "b"], id="young"
+            [NAMED, decision("b", index=2, creationTimestamp=TWO_SECONDS_AGO)], {}, ["a"], id="young"
         ),
         pytest.param(
             [NAMED, decision("b", index=2, creationTimestamp=LONG_AGO)], {}, ["a"], id="after a restart"
@@ -213,17 +213,45 @@ LONG_AGO = (NOW - timedelta(seconds=3)).isoformat()
         ),
     ],
 )
-def test_a_decision_that_the_status_does_not_name_counts_for_two_seconds(
+def test_a_decision_that_the_status_does_not_name_adds_no_cluster(
     objects: list[Any], ages: Any, clusters: list[str]
 ) -> None:
+    """One with a copied owner was listed at once, for two seconds."""
     answer = selected(*objects, decision("a"), secrets("a", "b"), ages=ages)
     assert [entry.cluster for entry in answer.listable] == clusters
-    why = (
-        "delete PlacementDecision kueue-system/p-decision-2: status.decisionGroups of Placement "
-        "kueue-system/p does not name it, so it is ignored"
-    )
-    assert answer.remarks == (() if "b" in clusters else (why,))
     assert (UNNAMED in answer.lasting) is (objects[0] is NAMED), "its age is known next time"
+
+
+IGNORED = (
+    "delete PlacementDecision kueue-system/p-decision-2: status.decisionGroups of Placement "
+    "kueue-system/p does not name it, so it is ignored"
+)
+
+
+@pytest.mark.parametrize(
+    ("age", "names", "remarks"),
+    [
+        pytest.param(0.0, ["a", "b"], (), id="just created"),
+        pytest.param(1.9, ["a", "b"], (), id="for 1.9 s"),
+        pytest.param(2.0, ["a"], (IGNORED,), id="for 2 s"),
+    ],
+)
+def test_a_listed_cluster_of_a_decision_that_is_not_named_yet_stays_for_two_seconds(
+    age: float, names: list[str], remarks: Any
+) -> None:
+    """OCM regroups: it writes the new decision first, and the Placement's status a moment later."""
+    objects = (NAMED, decision("a"), decision("b", index=2), secrets("a", "b"), our_objects("a", "b"))
+    ages = {UNNAMED: age, Since(SinceKind.REMOVAL_UNSETTLED, "b"): age}
+    assert order(*objects, ages=ages) == names
+    assert selected(*objects, ages=ages).remarks == remarks
+
+
+def test_as_long_as_no_decision_is_named_nothing_is_decided() -> None:
+    """OCM has given all decisions other names, and not yet written that into the Placement's status."""
+    objects = (NAMED, decision("a", index=2), secrets("a"), our_objects("a"))
+    assert order(*objects) == ["a"]
+    late = {UNNAMED: 9.0, Since(SinceKind.REMOVAL_UNSETTLED, "a"): 9.0}
+    assert order(*objects, ages=late) == ["a"]
 
 
 def test_forged_decisions_alone_decide_nothing() -> None:
