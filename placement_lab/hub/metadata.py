@@ -16,6 +16,8 @@ from placement_lab.hub.errors import bad_request
 from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from placement_lab.hub.kinds import ServedResource
 
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -102,23 +104,22 @@ def validate(resource: ServedResource, metadata: dict[str, Any]) -> list[StatusC
                 "FieldValueInvalid", f'Invalid value: "{name}": a lowercase RFC 1123 name', "metadata.name"
             )
         )
-    for key, value in (metadata.get("labels") or {}).items():
-        if not QUALIFIED.fullmatch(key) or len(key.rpartition("/")[2]) > 63:
-            causes.append(
-                StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no label name', "metadata.labels")
-            )
-        if not LABEL_VALUE.fullmatch(value) or len(value) > 63:
-            causes.append(
-                StatusCause(
-                    "FieldValueInvalid", f'Invalid value: "{value}": no label value', "metadata.labels"
-                )
-            )
+    causes.extend(validate_labels(metadata.get("labels") or {}, "metadata.labels"))
     annotations = (key for key in metadata.get("annotations") or {} if not QUALIFIED.fullmatch(key.lower()))
     where = "metadata.annotations"
     causes.extend(
         StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no name', where) for key in annotations
     )
     return causes
+
+
+def validate_labels(labels: dict[str, str], where: str) -> Iterator[StatusCause]:
+    """Yield the errors in labels; `where` is their field."""
+    for key, value in labels.items():
+        if not QUALIFIED.fullmatch(key) or len(key.rpartition("/")[2]) > 63:
+            yield StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no label name', where)
+        if not LABEL_VALUE.fullmatch(value) or len(value) > 63:
+            yield StatusCause("FieldValueInvalid", f'Invalid value: "{value}": no label value', where)
 
 
 def _good_name(resource: ServedResource, name: str) -> bool:

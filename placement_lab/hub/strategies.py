@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from placement_lab.hub import rbac_validation
+from placement_lab.hub import jobs, rbac_validation
 from placement_lab.hub.kinds import object_schema
 from placement_lab.hub.metadata import now
 from placement_lab.structural_schema.validation import StatusCause
@@ -23,15 +23,32 @@ Object = dict[str, Any]
 
 
 def prepare(resource: ServedResource, obj: Object, live: Object | None) -> Object:
-    """Return the completed object of a built-in kind; `live` is None for a new object."""
+    """
+    Return the completed object of a built-in kind; `live` is None for a new object.
+
+    Raises 400 for a Job that an API server could not decode.
+    """
+    if is_job(resource):
+        return jobs.prepare(resource, obj, live)
     change = PREPARE.get(resource.plural) if not resource.custom else None
     return change(obj, live) if change else obj
+
+
+def generate(resource: ServedResource, obj: Object) -> Object:
+    """Return a new object with the fields that the server adds and no field manager owns."""
+    return jobs.generate(obj) if is_job(resource) else obj
 
 
 def validate(resource: ServedResource, obj: Object, live: Object | None) -> list[StatusCause]:
     if resource.group == rbac_validation.GROUP and not resource.custom:
         return list(rbac_validation.validate(resource, obj, live))
+    if is_job(resource):
+        return list(jobs.validate(obj, live))
     return _validate_crd(obj) if is_crd(resource) else []
+
+
+def is_job(resource: ServedResource) -> bool:
+    return resource.group == "batch" and not resource.custom
 
 
 def is_crd(resource: ServedResource) -> bool:
@@ -61,11 +78,6 @@ def _secret(obj: Object, _: Object | None) -> Object:
     }
     rest = {key: value for key, value in obj.items() if key != "stringData"}
     return rest | {"data": (obj.get("data") or {}) | data}
-
-
-def _job(obj: Object, live: Object | None) -> Object:
-    """Empty the status of a new Job, as of a kube-apiserver 1.36.2: clients read it without a look."""
-    return obj if live else obj | {"status": {}}
 
 
 def _pod(obj: Object, live: Object | None) -> Object:
@@ -127,7 +139,6 @@ def _is_schema(document: Any) -> bool:
 PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,
     "secrets": _secret,
-    "jobs": _job,
     "pods": _pod,
     "rolebindings": rbac_validation.default_subjects,
     "clusterrolebindings": rbac_validation.default_subjects,

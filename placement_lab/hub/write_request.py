@@ -101,7 +101,10 @@ class WriteRequest:
         messages = [f'unknown field "{path}"' for path in unknown]
         mode = self.query.get("fieldValidation", "Warn")
         if messages and mode == "Strict":
-            raise bad_request(f"strict decoding error: {', '.join(messages)}")
+            why = f"strict decoding error: {', '.join(messages)}"
+            kind, version = self.resource.kind, self.version.name
+            cannot = f'{kind} in version "{version}" cannot be handled as a {kind}: '
+            raise bad_request(why if self.resource.custom else cannot + why)
         if mode == "Warn":
             self.warnings.extend(messages)
 

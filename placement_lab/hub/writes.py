@@ -72,10 +72,11 @@ class Writes:
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
         if request.version.status and request.resource.custom:
             obj.pop("status", None)
-        self._validate(request, meta.get("name") or "", obj, None, kind_errors)
+        new = strategies.generate(request.resource, obj)
+        self._validate(request, meta.get("name") or "", new, None, kind_errors)
         return self._insert(
             request,
-            obj,
+            new,
             managed_fields.after_update(
                 {},
                 request.managed_fields_entry("Update"),
@@ -341,6 +342,7 @@ class Writes:
         obj = request.prune_and_default(wanted)
         meta = metadata.new_metadata(request.resource, obj["metadata"], request.namespace)
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
+        obj = strategies.generate(request.resource, obj)
         _, owners = apply(request.version.schema, {}, wanted, {}, by, force=True)
         self._validate(request, request.name, obj, None, [])
         return self._insert(request, obj, owners)

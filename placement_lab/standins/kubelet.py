@@ -17,6 +17,7 @@ from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
 from placement_lab.standins.informer import Key, Name, StandIn
 from placement_lab.standins.multikueue import runs
+from placement_lab.standins.multikueue.builders import pods_of
 from placement_lab.standins.multikueue.objects import condition, format_time, job_is_finished
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 POD: Final = Kind("", "Pod", "pods", True, ("v1",))
 NODES: Final = 4
 """The nodes of a worker, by name; there are no Node objects."""
-CONTAINER: Final = {"name": "main", "image": "none"}
-"""The container of a template that names none."""
 
 
 class Kubelet(StandIn):
@@ -75,7 +74,7 @@ class Kubelet(StandIn):
                 await self._end(pod, succeeded=condition(job, "Failed") is None)
         if job and running:
             there = {key_of(pod)[1] for pod in pods}
-            for index in range(_count(job)):
+            for index in range(pods_of(job)):
                 if (name := _pod_name(job, index)) not in there:
                     await self._start(_pod(job, name, index))
 
@@ -152,14 +151,6 @@ def _jobs_of(pod: Object) -> list[str]:
     return [str(owner["name"]) for owner in owners if owner["kind"] == JOB.kind]
 
 
-def _count(job: Object) -> int:
-    spec = job["spec"]
-    parallelism, completions = spec.get("parallelism"), spec.get("completions")
-    return min(
-        1 if parallelism is None else parallelism, parallelism or 1 if completions is None else completions
-    )
-
-
 def _pod_name(job: Object, index: int) -> str:
     uid = job["metadata"]["uid"]
     suffix = sha1(f"{uid}/{index}".encode()).hexdigest()[:5]  # noqa: S324  # a name
@@ -187,11 +178,7 @@ def _pod(job: Object, name: str, index: int) -> Object:
             "labels": labels,
             "ownerReferences": [owner | {"blockOwnerDeletion": True}],
         },
-        "spec": {
-            **template["spec"],
-            "containers": template["spec"].get("containers") or [CONTAINER],
-            "nodeName": f"node-{index % NODES + 1}",
-        },
+        "spec": {**template["spec"], "nodeName": f"node-{index % NODES + 1}"},
     }
 
 

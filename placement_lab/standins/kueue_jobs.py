@@ -9,7 +9,7 @@ from hashlib import sha1
 from typing import Final
 
 from placement_ac.kube.client import Object
-from placement_lab.standins.multikueue.builders import TTL
+from placement_lab.standins.multikueue.builders import TTL, pods_of
 from placement_lab.standins.multikueue.objects import (
     format_time,
     is_suspended,
@@ -26,14 +26,14 @@ _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 def job_status(job: Object, now: float) -> Object | None:
     """Return the Job controller's patch of the status, None if nothing changes.
 
-    A Job has one Pod, which becomes ready and terminates immediately.
+    All Pods that a Job runs at once become ready and terminate immediately.
     """
     started = bool((job.get("status") or {}).get("startTime"))
     if job_is_finished(job) or is_suspended(job) != started:
         return None
     if started:
         return {"startTime": None, "active": 0, "ready": 0}
-    return {"startTime": format_time(now), "active": 1, "ready": 1}
+    return {"startTime": format_time(now), "active": pods_of(job), "ready": pods_of(job)}
 
 
 def end_of_sleep(job: Object) -> float | None:
@@ -53,8 +53,8 @@ def removed_at(job: Object) -> float | None:
     return None if ttl is None or not end or not job_is_finished(job) else parse_time(end) + ttl
 
 
-def completed(now: float) -> Object:
-    """Return the status of a Job whose Pod has succeeded.
+def completed(job: Object, now: float) -> Object:
+    """Return the status of a Job whose Pods have succeeded.
 
     A real API server refuses Complete without SuccessCriteriaMet (Kubernetes: validation of a Job's status).
     """
@@ -62,11 +62,12 @@ def completed(now: float) -> Object:
     for condition in ("SuccessCriteriaMet", "Complete"):
         message = "Reached expected number of succeeded pods"
         set_condition(item, condition, True, "CompletionsReached", message, now)
-    done = {"completionTime": format_time(now), "succeeded": 1, "active": 0, "ready": 0}
+    succeeded = job["spec"].get("completions") or pods_of(job)
+    done = {"completionTime": format_time(now), "succeeded": succeeded, "active": 0, "ready": 0}
     return dict(item["status"]) | done
 
 
-def failed(now: float) -> Object:
+def failed(_: Object, now: float) -> Object:
     """Return the status of a Job whose Pods have failed more often than its backoffLimit."""
     item: Object = {"metadata": {}}
     for condition in ("FailureTarget", "Failed"):

@@ -48,6 +48,7 @@ from placement_lab.standins.kueue_rules import (
     is_active,
     is_multikueue,
     judge_cluster,
+    quota_groups,
     source_of,
 )
 from placement_lab.standins.kueue_workloads import (
@@ -57,6 +58,7 @@ from placement_lab.standins.kueue_workloads import (
     is_retried,
     owners_of,
     pods_ready_is_outdated,
+    queue_label,
     scaled,
     with_type,
 )
@@ -76,8 +78,11 @@ from placement_lab.standins.multikueue.objects import REJECTED, is_deleted, is_s
 from placement_lab.standins.multikueue.objects import checks_of as states_of
 from placement_lab.standins.multikueue.operations import NO_OPERATIONS, ReconcileResult
 from placement_lab.standins.multikueue.reconcile_group import reconcile_group
+from placement_lab.standins.worker_quota import assigned_quota, used_quota, why_no_quota
 
 SLOTS: Final = 100
+DEFAULT_QUEUE: Final = "default"
+"""The LocalQueue of jobs without the label (Kueue: LocalQueueDefaulting)."""
 REFUSED_RETRY_SECONDS: Final = 0.15
 """The retry interval of a rejected write. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
 CONFLICT_RETRY_SECONDS: Final = 0.02
@@ -168,6 +173,8 @@ class Kueue(MultiKueue):
                 self._on_list(name)
             if kind == ADMISSION_CHECK:
                 self._on_check(name)
+            if kind == LOCAL_QUEUE and name == DEFAULT_QUEUE:
+                yield from (("job", *key) for key in self.objects(JOB) if key[0] == namespace)
             if kind in _CONCERN_ALL_WORKLOADS:
                 yield from (("workload", *key) for key in self._last_states)
 
@@ -318,17 +325,31 @@ class Kueue(MultiKueue):
     # -- Jobs and Workloads
 
     async def _create_workload(self, where: Name) -> None:
-        """Default a Job with a queue label, as Kueue's webhook does, and create its Workload."""
+        """Default a Job that has a queue, as Kueue's webhook does, and create its Workload."""
         job = self.objects(JOB).get(where)
-        queue = ((job or {}).get("metadata", {}).get("labels") or {}).get(LABEL_QUEUE)
+        queue = self._queue_name(job) if job else None
         if job is None or queue is None or is_deleted(job) or self._has_workload(job):
             return
-        if not is_suspended(job) or "managedBy" not in job["spec"]:
-            job = await self.patch(JOB, job, {"spec": {"suspend": True, "managedBy": MULTIKUEUE_CONTROLLER}})
+        if not is_suspended(job) or "managedBy" not in job["spec"] or not queue_label(job):
+            labels = {"metadata": {"labels": {LABEL_QUEUE: queue}}}
+            spec = {"spec": {"suspend": True, "managedBy": MULTIKUEUE_CONTROLLER}}
+            job = await self.patch(JOB, job, labels | spec)
         body = workload_of(with_type(job, JOB, "v1"))
         body["metadata"] |= {"name": workload_name(job), "finalizers": [FINALIZER_IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
+
+    def _queue_name(self, job: Object) -> str | None:
+        """Return the LocalQueue of a Job: without the label, `default` unless that is younger than the Job.
+
+        Source: Kueue's `ApplyDefaultLocalQueue`, which only defaults new Jobs. Times are whole seconds.
+        """
+        if name := queue_label(job):
+            return name
+        queue = self.objects(LOCAL_QUEUE).get((key_of(job)[0], DEFAULT_QUEUE))
+        created = "creationTimestamp"
+        known = queue is not None and queue["metadata"][created] <= job["metadata"][created]
+        return DEFAULT_QUEUE if known else None
 
     def _has_workload(self, job: Object) -> bool:
         namespace, uid = key_of(job)[0], job["metadata"]["uid"]
@@ -433,8 +454,17 @@ class Kueue(MultiKueue):
         queue = self.objects(CLUSTER_QUEUE).get(("", name))
         if queue is None:
             return HubQueue(name or asked, tuple(e["name"] for e in states_of(workload)), active=False)
-        used = sum(has_quota_in(name, item) for item in self.objects(WORKLOAD).values())
-        return HubQueue(name, tuple(checks_of(queue)), is_active(queue), has_room=used < self._slots)
+        holders = [item for item in self.objects(WORKLOAD).values() if has_quota_in(name, item)]
+        groups, used = [] if has_quota(workload) else quota_groups(queue), used_quota(holders)
+        flavors = assigned_quota(workload, groups, used) if groups else {}
+        return HubQueue(
+            name,
+            tuple(checks_of(queue)),
+            is_active(queue),
+            has_room=len(holders) < self._slots and flavors is not None,
+            flavors=flavors or {},
+            lacks=why_no_quota(workload, groups, used) if flavors is None else "",
+        )
 
     def _multikueue_check(self, queue: HubQueue) -> str:
         checks = self._by_name(ADMISSION_CHECK)

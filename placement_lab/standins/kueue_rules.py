@@ -183,6 +183,12 @@ def flavors_of(queue: Object) -> list[str]:
     return [flavor["name"] for group in groups for flavor in group.get("flavors") or ()]
 
 
+def quota_groups(queue: Object) -> list[Object]:
+    """Return the resource groups of a ClusterQueue; none if its quota is not known, as a cohort has more."""
+    spec = queue["spec"]
+    return [] if spec.get("cohortName") or spec.get("cohort") else list(spec.get("resourceGroups") or ())
+
+
 Finding = tuple[str, str]
 """(reason, part of the message)"""
 

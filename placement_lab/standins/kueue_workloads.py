@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from placement_ac.core.api.constants import JOB, RETRY, Kind
+from placement_ac.core.api.constants import JOB, LABEL_QUEUE, RETRY, Kind
 from placement_ac.kube.client import Object
 from placement_lab.standins.kueue_jobs import PODS_READY, pods_ready
 from placement_lab.standins.multikueue import KueueSettings, WorkloadInputs, has_quota
@@ -35,6 +35,11 @@ def as_deleted(last: Object, now: float) -> Object:
 def with_type(item: Object, kind: Kind, version: str) -> Object:
     """Return the object with apiVersion and kind, which items of a list lack."""
     return {"apiVersion": kind.at(version).api_version, "kind": kind.kind} | item
+
+
+def queue_label(job: Object) -> str:
+    """Return the LocalQueue that a Job names, "" if it names none."""
+    return str((job["metadata"].get("labels") or {}).get(LABEL_QUEUE, ""))
 
 
 def owners_of(workload: Object | None) -> list[str]:

@@ -144,7 +144,7 @@ class KueueWorker(StandIn):
         job = self.objects(JOB).get(key)
         if job is None or not runs(job):
             return False
-        await self.patch(JOB, job, {"status": completed(time.time())}, "status")
+        await self.patch(JOB, job, {"status": completed(job, time.time())}, "status")
         return True
 
     def _copy_of(self, key: Name) -> Object | None:
@@ -216,13 +216,13 @@ class KueueWorker(StandIn):
         elif job and self._sleeps and (end := end_of_sleep(job)):
             await self._end_at(end, job, completed)
 
-    async def _end_at(self, end: float, job: Object, status: Callable[[float], Object]) -> None:
+    async def _end_at(self, end: float, job: Object, status: Callable[[Object, float], Object]) -> None:
         """End a running Job with this status, or look at it again when it ends."""
         left = end - time.time()
         if left > 0:
             self.enqueue(("job", *key_of(job)), after=left)
         else:
-            await self.patch(JOB, job, {"status": status(time.time())}, "status")
+            await self.patch(JOB, job, {"status": status(job, time.time())}, "status")
 
     async def _remove_at(self, end: float, job: Object) -> None:
         """Remove a finished Job whose time is over, with its copy, which it owns; else look again then.

@@ -185,6 +185,37 @@ def _flavors_for(asked: Mapping[str, int], groups: Iterable[Object], used: Used)
     return flavors if flavors.keys() == asked.keys() else None
 
 
+def why_no_quota(workload: Object, groups: Iterable[Object], used: Used) -> str:
+    """Return Kueue's message if the first podSet of a Workload gets no quota, "" if it does.
+
+    Source: Kueue's `flavorassigner.go`. All resources of the first group without room count, in each flavor.
+    """
+    podset: Object = next(iter(workload["spec"].get("podSets") or ()), {})
+    asked = {name: amount for name, amount in podset_requests(podset) if name != PODS}
+    by_resource = {name: group for group in groups for name in group["coveredResources"]}
+    for name in asked:
+        group = by_resource.get(name)
+        wanted = {k: v for k, v in asked.items() if by_resource.get(k) is group}
+        if group is None or _flavors_for(wanted, [group], used) is None:
+            none = [f"resource {name} unavailable in ClusterQueue"]
+            lacking = sorted(_lacking(wanted, group, used)) if group else none
+            return f"couldn't assign flavors to pod set {podset.get('name', 'main')}: {', '.join(lacking)}"
+    return ""
+
+
+def _lacking(asked: Mapping[str, int], group: Object, used: Used) -> Iterator[str]:
+    for flavor in group["flavors"]:
+        for name, amount in asked.items():
+            where, most = f"{name} in flavor {flavor['name']}", _unused(flavor, name, Counter())
+            if amount > most:
+                yield (
+                    f"insufficient quota for {where}, previously considered podsets requests (0) + current "
+                    f"podset request ({format_milli(amount)}) > maximum capacity ({format_milli(most)})"
+                )
+            elif (more := amount - _unused(flavor, name, used)) > 0:
+                yield f"insufficient unused quota for {where}, {format_milli(more)} more needed"
+
+
 def _unused(flavor: Object, resource: str, used: Used) -> int:
     nominal = (milli(it["nominalQuota"]) or 0 for it in flavor["resources"] if it["name"] == resource)
     return next(nominal, 0) - used[flavor["name"], resource]

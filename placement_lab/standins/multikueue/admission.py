@@ -167,6 +167,8 @@ def _explain_missing_quota(workload: Obj, inputs: WorkloadInputs) -> None:
     elif not inputs.queue.active:
         message = f"ClusterQueue {inputs.queue.name} is inactive"
         set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, inputs.now)
+    elif inputs.queue.lacks and condition_field(workload, REQUEUED, "status") != "False":
+        set_condition(workload, QUOTA_RESERVED, False, "Pending", inputs.queue.lacks, inputs.now)
 
 
 def _check_rejects_or_retries(inputs: WorkloadInputs) -> ReconcileResult | None:
@@ -250,7 +252,7 @@ def schedule(inputs: WorkloadInputs) -> ReconcileResult:
     if not (inputs.queue.active and inputs.queue.has_room) or (at is not None and at > inputs.now):
         return NO_OPERATIONS
     after = deep_copy(workload)
-    step.reserve(after, inputs.queue.name, inputs.now)
+    step.reserve(after, inputs.queue.name, inputs.now, inputs.queue.flavors)
     if {check["name"] for check in checks_of(after)} == set(inputs.queue.checks):
         step.sync_admitted(after, inputs.now)
     return _write(after)

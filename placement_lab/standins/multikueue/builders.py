@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from placement_ac.core.api.constants import (
     ANNOTATION_ORIGIN_UID,
+    JOB,
     LABEL_JOB_UID,
     LABEL_MAX_SECONDS,
     LABEL_ORIGIN,
@@ -24,6 +25,9 @@ _NAMELESS: Final = "LeaderWorkerSet"
 """The kind of a copy that names no Workload, because it has one for each replica."""
 _WITH_UID: Final = (_NAMELESS, "StatefulSet")
 """The kinds of copies that name the uid of the original."""
+
+
+_JOB_LABELS: Final = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 
 
 def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] | None = None) -> Obj:
@@ -47,6 +51,13 @@ def hub_job(name: str, namespace: str, queue: str, requests: Mapping[str, str] |
             "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
         },
     }
+
+
+def pods_of(job: Mapping[str, Any]) -> int:
+    """Return the number of Pods that a Job runs at once (Kueue: `podsCount`)."""
+    parallelism, completions = (job["spec"].get(field) for field in ("parallelism", "completions"))
+    count = 1 if parallelism is None else int(parallelism)
+    return count if completions is None else min(count, completions)
 
 
 def workload_of(job: Obj) -> Obj:
@@ -78,8 +89,8 @@ def workload_of(job: Obj) -> Obj:
             "podSets": [
                 {
                     "name": "main",
-                    "count": job["spec"].get("parallelism", 1),
-                    "template": deep_copy(job["spec"]["template"]),
+                    "count": pods_of(job),
+                    "template": _without_job_labels(job["spec"]["template"]),
                 }
             ],
         },
@@ -114,12 +125,22 @@ def worker_job(
         annotations[ANNOTATION_ORIGIN_UID] = job["metadata"]["uid"]
     left_out = ("managedBy", "selector", *([TTL] if clears_ttl else ()))
     spec = {field: value for field, value in job["spec"].items() if field not in left_out}
+    is_job = job["kind"] == JOB.kind
+    template = {"template": _without_job_labels(spec["template"])} if is_job else {}
     return {
         "apiVersion": job["apiVersion"],
         "kind": job["kind"],
         "metadata": metadata,
-        "spec": deep_copy(spec) | {"suspend": True},
+        "spec": deep_copy(spec) | {"suspend": True, **template},
     }
+
+
+def _without_job_labels(template: Mapping[str, Any]) -> Obj:
+    """Return a Pod template without labels that an API server put on for its Job (Kueue: `cleanLabels`)."""
+    copied = deep_copy(template)
+    for name in _JOB_LABELS:
+        (copied.get("metadata", {}).get("labels") or {}).pop(name, None)
+    return copied
 
 
 def _metadata(item: Mapping[str, Any], origin: str) -> Obj:

@@ -59,12 +59,18 @@ class RemoteWorker:
 
 @dataclass(frozen=True, slots=True)
 class HubQueue:
-    """The ClusterQueue on the hub. `has_room`: whether it has quota for this Workload."""
+    """The ClusterQueue on the hub. `has_room`: whether it has quota for this Workload.
+
+    `flavors`: podSet → the quota that it would get, see `transitions.reserve`; `lacks`: Kueue's message if it
+    gets none.
+    """
 
     name: str = "cluster-queue"
     checks: tuple[str, ...] = ()
     active: bool = True
     has_room: bool = True
+    flavors: Mapping[str, Obj] = field(default_factory=dict)
+    lacks: str = ""
 
 
 @dataclass(frozen=True)

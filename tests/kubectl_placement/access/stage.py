@@ -30,7 +30,7 @@ def job_of(name: str, namespace: str, count: int, containers: Sequence[Object] =
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace} | marks,
-        "spec": {"suspend": True, "parallelism": count, "completions": count, "template": template},
+        "spec": {"suspend": True, "parallelism": count, "template": template},
     }
 
 

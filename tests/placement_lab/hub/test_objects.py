@@ -14,6 +14,7 @@ import pytest
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.patch import json_patch, merge_patch, strategic_patch
 from placement_lab.structural_schema.schema_node import ANYTHING
+from tests.placement_lab.hub.job_exchanges import JOBS, job
 from tests.support.driver import eventually
 from tests.support.hub_client import (
     CHECKS,
@@ -28,7 +29,6 @@ from tests.support.hub_client import (
     owner,
 )
 
-JOBS = "/apis/batch/v1/namespaces/default/jobs"
 SPACES = "/api/v1/namespaces"
 SECRETS = f"{SPACES}/default/secrets"
 
@@ -348,8 +348,7 @@ def test_what_a_job_owns_stays_unless_its_deletion_says_otherwise(
     client: Client, policy: str, stays: bool
 ) -> None:
     """kubectl sends Background; Kubernetes' Python client sends no policy by default."""
-    job = {"metadata": {"name": "train"}, "spec": {"template": {"spec": {"restartPolicy": "Never"}}}}
-    created = client.create(JOBS, {"apiVersion": "batch/v1", "kind": "Job"} | job)
+    created = client.create(JOBS, job("train"))
     client.create(CONFIGMAPS, configmap("a", ownerReferences=[owner(created)]))
     client.delete(f"{JOBS}/train", {"propagationPolicy": policy} if policy else None)
     client.create(CHECKS, check("later"))
@@ -402,13 +401,3 @@ def test_an_old_version_is_served_with_a_warning(client: Client) -> None:
     old = client.ask("GET", CHECKS.replace("v1beta2", "v1beta1"))
     assert old.json()["items"][0]["apiVersion"] == "kueue.x-k8s.io/v1beta1"
     assert old.headers["Warning"] == '299 - "This version is deprecated. Use v1beta2 instead."'
-
-
-def test_a_new_job_has_an_empty_status_and_empty_resources(client: Client) -> None:
-    """As of a kube-apiserver 1.36.2, which always encodes both: clients of others read them."""
-    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train"}, "spec": spec}
-    for found in (client.create(JOBS, job), client.get(f"{JOBS}/train")):
-        assert found["status"] == {}
-        [container] = found["spec"]["template"]["spec"]["containers"]
-        assert container["resources"] == {}

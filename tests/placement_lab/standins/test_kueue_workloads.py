@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_placement.jobs.new_job import new_job
 from placement_ac.core.api.constants import FINALIZER_IN_USE, LABEL_ORIGIN
+from placement_ac.kube.client import Object
 from placement_lab.standins.multikueue import PACES, KueueSettings, hub_job
 from placement_lab.standins.multikueue.objects import is_condition_true, is_suspended
 from tests.placement_lab.standins.workload_environment import (
@@ -19,7 +21,15 @@ from tests.placement_lab.standins.workload_environment import (
     WorkloadEnvironment,
     config,
 )
-from tests.support.kueue_objects import admission_check, multikueue_config
+from tests.support.jobs_to_dispatch import GPU
+from tests.support.kueue_objects import (
+    admission_check,
+    cluster_queue,
+    kueue_object,
+    local_queue,
+    multikueue_config,
+)
+from tests.support.whatif import story_2
 
 
 def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
@@ -50,6 +60,104 @@ def test_dispatch_a_new_job_is_suspended_and_managed_by_multikueue(staged: Stage
     stage.until_waiting("plain", "worker1", "worker2", "worker3")
     spec = (stage.job("plain") or {})["spec"]
     assert (spec["suspend"], spec["managedBy"]) == (True, "kueue.x-k8s.io/multikueue")
+
+
+# a Job's Pods, its queue and the hub's quota
+
+
+@pytest.mark.parametrize(
+    ("counts", "pods", "succeeded"),
+    [
+        pytest.param({}, 1, 1, id="one"),
+        pytest.param({"parallelism": 4}, 4, 4, id="no completions"),
+        pytest.param({"parallelism": 8, "completions": 3}, 3, 3, id="fewer completions"),
+        pytest.param({"completions": 3}, 1, 3, id="one after the other"),
+    ],
+)
+def test_a_job_runs_no_more_pods_than_it_is_to_complete(
+    staged: Staged, counts: dict[str, int], pods: int, succeeded: int
+) -> None:
+    """Kueue: `podsCount`; so does the Job controller."""
+    stage = staged()
+    item = hub_job("many", "default", "cluster-queue")
+    del item["spec"]["parallelism"], item["spec"]["completions"]
+    item["spec"] |= counts
+    stage.apply(item)
+    stage.wait(lambda: stage.placed("many")[0])
+    [worker] = [stage.placed("many")[0] or ""]
+    stage.until_runs("many", worker)
+    assert [podset["count"] for podset in stage.workload("many")["spec"]["podSets"]] == [pods]
+    running = stage.on(worker).get(JOBS, "many", "default") or {}
+    assert (running["status"]["active"], running["status"]["ready"]) == (pods, pods)
+    stage.wait(lambda: stage.fleet.finish("many"))
+    stage.wait(lambda: is_condition_true(stage.job("many") or {}, "Complete"))
+    assert (stage.job("many") or {})["status"]["succeeded"] == succeeded
+
+
+def gpu_queue(quota: str, **spec: str) -> Object:
+    resources = [{"name": name, "nominalQuota": most} for name, most in (("cpu", "8"), (GPU, quota))]
+    group = {"coveredResources": ["cpu", GPU], "flavors": [{"name": "default", "resources": resources}]}
+    return cluster_queue("gpus", "multikueue", resourceGroups=[group], **spec)
+
+
+UNASSIGNED = "couldn't assign flavors to pod set main: "
+TOO_LITTLE = (
+    f"{UNASSIGNED}insufficient quota for {GPU} in flavor default, previously considered podsets requests (0) "
+    "+ current podset request (8) > maximum capacity (4)"
+)
+
+
+@pytest.mark.embedded("an API server refuses to change managedBy, which Kueue's webhook sets before")
+@pytest.mark.parametrize(
+    ("queue", "requests", "message"),
+    [
+        pytest.param(gpu_queue("8"), {GPU: "8"}, "", id="room"),
+        pytest.param(gpu_queue("4"), {GPU: "8"}, TOO_LITTLE, id="never room"),
+        pytest.param(gpu_queue("4", cohortName="all"), {GPU: "8"}, "", id="its cohort may have it"),
+        pytest.param(
+            gpu_queue("8"),
+            {"memory": "1Gi"},
+            f"{UNASSIGNED}resource memory unavailable in ClusterQueue",
+            id="a resource that it does not name",
+        ),
+    ],
+)
+def test_a_job_without_the_label_goes_to_the_queue_default_and_the_hubs_quota_counts(
+    staged: Staged, queue: Object, requests: dict[str, str], message: str
+) -> None:
+    """The stand-in does what `plan` says of the same objects: it sends the job, or that goes nowhere."""
+    stage = staged()
+    stage.apply(kueue_object("ResourceFlavor", "default", {}))
+    own = local_queue("default", "gpus")
+    stage.apply(queue, own)
+    item = hub_job("plain", "default", "", requests)
+    del item["metadata"]["labels"], item["spec"]["suspend"], item["spec"]["managedBy"]
+    checks = {"admissionChecks": [{"name": "placement-demo2"}, {"name": "multikueue-demo2"}]}
+    hub = story_2(queue | {"spec": queue["spec"] | {"admissionChecksStrategy": checks}}, own)
+    planned = new_job(hub, item)
+    stage.apply(item)
+    stage.wait(lambda: stage.workload("plain"))
+    assert (planned.queue, stage.workload("plain")["spec"]["queueName"]) == ("default", "default")
+    assert (stage.job("plain") or {})["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    if message:
+        stage.until(lambda: stage.condition_line("plain", "QuotaReserved"), f'F:Pending "{message}"')
+    else:
+        stage.wait(lambda: stage.placed("plain")[0])
+    assert bool([note for note in planned.notes if "quota" in note]) is bool(message), planned.notes
+
+
+@pytest.mark.embedded("an API server refuses to change managedBy, which Kueue's webhook sets before")
+def test_quota_of_the_hub_is_used_once(staged: Staged) -> None:
+    stage = staged()
+    stage.apply(kueue_object("ResourceFlavor", "default", {}))
+    stage.apply(gpu_queue("8"), local_queue("gpus", "gpus"))
+    stage.apply(hub_job("first", "default", "gpus", {GPU: "6"}))
+    stage.wait(lambda: stage.placed("first")[0])
+    stage.apply(hub_job("second", "default", "gpus", {GPU: "4"}))
+    lacking = f"{UNASSIGNED}insufficient unused quota for {GPU} in flavor default, 2 more needed"
+    stage.until(lambda: stage.condition_line("second", "QuotaReserved"), f'F:Pending "{lacking}"')
+    stage.wait(lambda: stage.fleet.finish("first"))
+    stage.wait(lambda: stage.placed("second")[0])
 
 
 def test_a_job_that_is_finished_on_its_worker_is_finished_on_the_hub(staged: Staged) -> None:
