@@ -36,7 +36,7 @@ NOMINATED_MAX: Final = 20
 ADMITTED_THERE_SECONDS: Final = 0.1
 """After how long a worker with room has given a copy quota, most likely; from when its nomination is seen."""
 PROMPT_SECONDS: Final = 5.0
-"""After a nomination Kueue looks by itself."""
+"""So long after a nomination, Kueue has looked by itself."""
 PROMPT_MAX: Final = 5
 """With more Workloads nominated and not placed than these, our entries do not say where to."""
 
