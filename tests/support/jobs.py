@@ -255,7 +255,7 @@ class Stage:
         nominated: whether there is time for one depends on how fast Kueue is."""
         entries = [entry for body in self._bodies(job) for entry in body.get("admissionChecks", ())]
         answers = [(entry["state"], entry["message"]) for entry in entries]
-        return [answer for answer in answers if not answer[1].startswith(NOMINATED_TO)]
+        return [answer for answer in answers if NOMINATED_TO not in answer[1]]
 
     def nominations(self, job: str) -> list[list[str]]:
         """The nominations that the controller wrote."""

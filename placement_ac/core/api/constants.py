@@ -395,7 +395,7 @@ SILENT: Final = (
 WAITS_FOR: Final = "waits for "
 """The message of our entry in a Workload begins so while it waits on clusters that are full."""
 NOMINATED_TO: Final = "nominated to "
-"""The message begins so when it was nominated a moment ago."""
+"""The message ends with it, and the MultiKueueClusters, when it was nominated a moment ago."""
 SENT_BACK: Final = "cluster {} is leaving the Placement"
 """The message of a Workload that is sent back; Kueue quotes it in its condition Evicted, where we read it."""
 SENT_AGAIN: Final = "cluster {} was left, but Kueue sends it nowhere"

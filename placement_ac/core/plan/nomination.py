@@ -134,11 +134,13 @@ def _prompt(snapshot: Snapshot, targets: TargetClusters) -> frozenset[str]:
 
 
 def _nominated_to(workload: Workload, snapshot: Snapshot) -> str:
-    """Return where a Workload was nominated; "": our entry says it already, or has more to say."""
-    text = NOMINATED_TO + joined(workload.nominated)
-    entries = _our_ready_entries(snapshot, workload)
-    said = all(entry.message == text or entry.message.startswith(WAITS_FOR) for entry in entries)
-    return "" if said else text
+    """Return what our entry says, and where the Workload was nominated; "": it says that, or more."""
+    to = NOMINATED_TO + joined(workload.nominated)
+    messages = [entry.message for entry in _our_ready_entries(snapshot, workload)]
+    if all(message.endswith(to) or message.startswith(WAITS_FOR) for message in messages):
+        return ""
+    before, _, _ = messages[0].partition(f"; {NOMINATED_TO}")
+    return f"{before}; {to}"
 
 
 def _waits_for(fit: JobFit, case: "_Case", snapshot: Snapshot) -> str:

@@ -185,7 +185,7 @@ def test_a_copy_that_is_admitted_as_it_is_taken_out_is_nominated_again(play: Pla
     stage.submit("j")
     stage.until_waits("j", "a", "b")
     soon(
-        lambda: entry(stage.workload("j")), ("Ready", "nominated to p-a, p-b")
+        lambda: entry(stage.workload("j")), ("Ready", f"{BOTH[1]}; nominated to p-a, p-b")
     )  # else that is the next write
     stage.delay_next_write("j", 1.5)
     stage.select("a")

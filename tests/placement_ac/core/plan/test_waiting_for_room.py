@@ -120,9 +120,12 @@ def new(*nominated: str, seconds: int = 0, name: str = "job", **rest: Any) -> An
             [new("p-a")], 0.2, ["nominated to p-a"], id="Kueue looks at once when its Workload changes"
         ),
         pytest.param([new("p-a")], 0.05, [], id="its worker has had no time to answer"),
-        pytest.param([new("p-a", message="nominated to p-a")], 0.2, [], id="said already"),
+        pytest.param([new("p-a", message=f"{BEFORE}; nominated to p-a")], 0.2, [], id="said already"),
         pytest.param(
-            [new("p-b", message="nominated to p-a")], 0.2, ["nominated to p-b"], id="elsewhere since"
+            [new("p-b", message=f"{BEFORE}; nominated to p-a")],
+            0.2,
+            ["nominated to p-b"],
+            id="elsewhere since",
         ),
         pytest.param([new("p-a", message="waits for b: at 11:58:00Z")], 0.2, [], id="it is known to wait"),
         pytest.param([new("p-a", seconds=6)], 0.2, [], id="before a restart: Kueue has looked since"),
@@ -131,7 +134,7 @@ def new(*nominated: str, seconds: int = 0, name: str = "job", **rest: Any) -> An
 )
 def test_the_entry_of_a_new_nomination(jobs: list[Any], in_round: float, messages: list[str]) -> None:
     answer = answer_to(*jobs, facts={}, policy=POLICY, in_round=in_round)
-    assert check_entries(answer) == [("Ready", message) for message in messages]
+    assert check_entries(answer) == [("Ready", f"{BEFORE}; {message}") for message in messages]
 
 
 @pytest.mark.parametrize(
