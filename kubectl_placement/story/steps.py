@@ -44,10 +44,10 @@ _REPEATS: Final = {"Admitted": "Placed", "Finished": "Finished", "Stopped": "Evi
 
 def steps_of(job: OneJob, events: Iterable[Object]) -> tuple[StoryStep, ...]:
     """Return the steps, oldest first, with the seconds between them; `events`: any of its namespace."""
-    told = [*_without_placements_again(job, _told(job, events))]
-    dated = {step.what for step in told}
+    posted = [*_without_placements_again(job, _of_events(job, events))]
+    dated = {step.what for step in posted}
     known = [step for step in _recorded(job) if step.time or step.what not in dated]
-    whole = [*known, *_without_repetitions(known, told)]
+    whole = [*known, *_without_repetitions(known, posted)]
     return tuple(_with_pauses(sorted(whole, key=_order)))
 
 
@@ -155,7 +155,7 @@ def _preemptor(job: OneJob) -> str:
 # -- what events tell
 
 
-def _told(job: OneJob, events: Iterable[Object]) -> Iterator[StoryStep]:
+def _of_events(job: OneJob, events: Iterable[Object]) -> Iterator[StoryStep]:
     owners = get_list(job.raw, "metadata", "ownerReferences")
     uids = {get_str(job.raw, "metadata", "uid"), *(get_str(owner, "uid") for owner in owners)} - {""}
     namespace = job.key[0]
@@ -165,11 +165,11 @@ def _told(job: OneJob, events: Iterable[Object]) -> Iterator[StoryStep]:
             yield _of_event(job, event)
 
 
-def _without_placements_again(job: OneJob, told: Iterable[StoryStep]) -> Iterator[StoryStep]:
+def _without_placements_again(job: OneJob, posted: Iterable[StoryStep]) -> Iterator[StoryStep]:
     """Yield the events, of placements only those before the one that the Workload records, each once."""
     evicted = get_time(job.condition("Evicted"), "lastTransitionTime")
     before = ""
-    for event in sorted(told, key=_order):
+    for event in sorted(posted, key=_order):
         if event.what != "Placed":
             yield event
             continue
@@ -195,8 +195,8 @@ def _of_event(job: OneJob, event: Object) -> StoryStep:
     return StoryStep(when, get_str(event, "reason"), by, get_str(event, "message") + times)
 
 
-def _without_repetitions(known: Sequence[StoryStep], told: Iterable[StoryStep]) -> Iterator[StoryStep]:
-    for event in told:
+def _without_repetitions(known: Sequence[StoryStep], posted: Iterable[StoryStep]) -> Iterator[StoryStep]:
+    for event in posted:
         what = event.what.partition("DueTo")[0]
         what = _REPEATS.get(what, what)
         if not any(

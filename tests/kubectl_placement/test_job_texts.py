@@ -80,9 +80,9 @@ def finished() -> Raw:
 
 
 def hub() -> HubView:
-    told = event("Nominated", f"nominated to {P}-cluster2", at(4.4), waiting())
-    told["involvedObject"]["namespace"] = told["metadata"]["namespace"] = "default"
-    return view_of(waiting(), running(), queued(), finished(), told)
+    posted = event("Nominated", f"nominated to {P}-cluster2", at(4.4), waiting())
+    posted["involvedObject"]["namespace"] = posted["metadata"]["namespace"] = "default"
+    return view_of(waiting(), running(), queued(), finished(), posted)
 
 
 def on_page(command: str, shown: str) -> bool:

@@ -43,11 +43,11 @@ def lines_of(there: JobStage, tmp_path: Path, *words: str) -> Iterator[Any]:
 
 def test_a_story_is_told_again_after_each_change(there: JobStage, tmp_path: Path) -> None:
     there.workload("train")
-    with watched(there, tmp_path, "job", "train") as told:
-        eventually(lambda: [one["job"]["state"] for one in told()], ["waiting"], seconds=30)
+    with watched(there, tmp_path, "job", "train") as shown:
+        eventually(lambda: [one["job"]["state"] for one in shown()], ["waiting"], seconds=30)
         there.job("train", "b")
-        eventually(lambda: told()[-1]["job"]["cluster"], "b", seconds=30)
-        assert [pod["phase"] for pod in told()[-1]["pods"]["pods"]] == ["Running"]
+        eventually(lambda: shown()[-1]["job"]["cluster"], "b", seconds=30)
+        assert [pod["phase"] for pod in shown()[-1]["pods"]["pods"]] == ["Running"]
 
 
 def test_jobs_of_one_name_in_two_namespaces_have_a_line_each(there: JobStage, tmp_path: Path) -> None:

@@ -442,9 +442,9 @@ def test_each_situation_has_its_sentence_and_its_next_step(
 )
 def test_a_job_that_never_starts_has_no_position_in_its_queue(raw: Raw) -> None:
     assert story_of(raw).position is None
-    told = explain_workload(view_of(raw), raw)
-    assert told.position is None
-    assert f"Kueue never starts it: {UNSET}; {CREATE}" in told.notes[0]
+    explained = explain_workload(view_of(raw), raw)
+    assert explained.position is None
+    assert f"Kueue never starts it: {UNSET}; {CREATE}" in explained.notes[0]
 
 
 def test_a_queue_that_does_not_exist_is_not_called_inactive() -> None:

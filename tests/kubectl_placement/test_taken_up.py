@@ -47,8 +47,8 @@ def sent_again(*more: Raw, evicted: str = "lost", here: str = "p-cluster4", **st
 def admitted_on(name: str, when: str, **rest: Any) -> Raw:
     """Kueue's event on it; the last time is that of a repetition."""
     said = f'The workload was admitted on "p-{name}"'
-    told = event("MultiKueue", said, when, sent_again(), "kueue-workload-controller", **rest)
-    return told | {"metadata": told["metadata"] | {"name": f"{name} {when}"}}
+    posted = event("MultiKueue", said, when, sent_again(), "kueue-workload-controller", **rest)
+    return posted | {"metadata": posted["metadata"] | {"name": f"{name} {when}"}}
 
 
 ON_2 = admitted_on("cluster2", FIRST)

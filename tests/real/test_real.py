@@ -259,11 +259,13 @@ def test_a_job_that_kueue_never_starts_runs_after_the_command_that_is_printed(
     for cluster in (prepared.hub, *prepared.workers.values()) if queue == LATE else ():
         cluster.apply(local_queue(LATE))
 
-    def told() -> str:
+    def printed_fix() -> str:
         job = prepared.document("job", "real-never", f"--namespace={JOBS}")["job"]
         return str(job["fix"]) if "create it again" in job["fix"] else ""
 
-    fix = until(told, prepared.seconds, lambda: prepared.document("job", "real-never", f"--namespace={JOBS}"))
+    fix = until(
+        printed_fix, prepared.seconds, lambda: prepared.document("job", "real-never", f"--namespace={JOBS}")
+    )
     assert why in fix
     command, _, _ = fix.partition(", then create it again")
     kubeconfig = os.environ | {"KUBECONFIG": str(prepared.hub.kubeconfig)}
