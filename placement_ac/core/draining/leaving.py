@@ -91,12 +91,13 @@ class LeavingCluster:
     @property
     def is_just_idle(self) -> bool:
         """Whether jobs have just ended: Kueue cleans up while the cluster is listed."""
-        config, is_stable = self.snapshot.objects.config, self.snapshot.policy.unlist_after > 0
-        drained = config is not None and self.name in config.draining and not self.snapshot.workloads
+        is_stable = self.snapshot.policy.unlist_after > 0
+        drained = self.was_draining and not self.snapshot.workloads
         return drained and not is_stable and self.age(SinceKind.QUIET) < QUIET_SECONDS
 
     @property
     def was_draining(self) -> bool:
+        """Whether the MultiKueueConfig marks it as draining, by our last write."""
         config = self.snapshot.objects.config
         return config is not None and self.name in config.draining
 
