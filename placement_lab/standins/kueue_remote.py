@@ -23,6 +23,7 @@ from placement_ac.core.api.errors import (
     NotFound,
     PlacementAcError,
     Refused,
+    TlsFailed,
     Unavailable,
 )
 from placement_ac.core.api.fields import key_of
@@ -264,6 +265,9 @@ def _discovery_failure(error: ApiError, server: str) -> str:
     """Return Kueue's message for a worker whose discovery failed."""
     if error.status == 401:
         why = "the server has asked for the client to provide credentials"
+    elif isinstance(error, TlsFailed):
+        wrong = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        why = f'Get "{server}/api": {wrong}'
     elif error.status == 0:
         why = f'Get "{server}/api": dial tcp {urlsplit(server).netloc}: connect: connection refused'
     else:

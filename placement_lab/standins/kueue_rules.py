@@ -280,7 +280,7 @@ def judge_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
 def judge_local_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
     """Return the condition of a LocalQueue."""
     if is_stopped(queue):
-        return ActiveCondition(False, "Stopped", "Can't submit new workloads to localQueue")
+        return ActiveCondition(False, "Stopped", "LocalQueue is stopped")
     target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
     if is_active(target):
         return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")
