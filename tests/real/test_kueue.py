@@ -18,6 +18,8 @@ def kueue(pytestconfig: pytest.Config) -> Stage:
     hub, workers = pytestconfig.getoption("hub_kubeconfig"), pytestconfig.getoption("worker_kubeconfigs")
     if not (hub and workers):
         pytest.skip("needs a real hub: --hub-kubeconfig FILE --worker-kubeconfigs NAME=FILE,NAME=FILE,…")
+    if pytestconfig.getoption("dispatcher"):
+        pytest.skip("needs Kueue's own dispatcher, AllAtOnce")
     there = Cluster(Path(hub))
     pairs = [pair.partition("=")[::2] for pair in workers.split(",")][:3]
     connected = [
