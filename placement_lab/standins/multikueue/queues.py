@@ -1,5 +1,5 @@
 """
-What the state of its queues does to a Workload, on a hub and on a worker.
+The effects of a Workload's queues and of its time limit, on a hub and on a worker.
 
 Pure. Source: Kueue's workload_controller.go: `getQueueBlocker`, `reconcileOnLocalQueueActiveState`,
 `reconcileOnClusterQueueActiveState`, `reconcileMaxExecutionTime`.
