@@ -70,7 +70,7 @@ class Stage:
         self.until(lambda: self.active(ADMISSION_CHECK), "True Active | The admission check is active")
         for cluster in (self.hub, *self.workers.values()):
             self.until(
-                lambda cluster=cluster: active(cluster.get(CLUSTER_QUEUE, NAME)),  # type: ignore[misc]
+                lambda cluster=cluster: active(cluster.get(CLUSTER_QUEUE, NAME)),
                 "True Ready | Can admit new workloads",
             )
 
@@ -80,12 +80,12 @@ class Stage:
             names = [job["metadata"]["name"] for job in cluster.list(JOB, JOBS)]
             cluster.delete(JOB, *(name for name in names if name.startswith("real-")), namespace=JOBS)
         for cluster in (self.hub, *self.workers.values()):
-            self.until(lambda cluster=cluster: _workloads(cluster), [])  # type: ignore[misc]
+            self.until(lambda cluster=cluster: _workloads(cluster), [])
             cluster.delete(LOCAL_QUEUE, NAME, OTHER, namespace=JOBS)
             cluster.delete(CLUSTER_QUEUE, NAME)
-            self.until(lambda cluster=cluster: cluster.get(CLUSTER_QUEUE, NAME), {})  # type: ignore[misc]
+            self.until(lambda cluster=cluster: cluster.get(CLUSTER_QUEUE, NAME), {})
             cluster.delete(RESOURCE_FLAVOR, NAME)
-            self.until(lambda cluster=cluster: cluster.get(RESOURCE_FLAVOR, NAME), {})  # type: ignore[misc]
+            self.until(lambda cluster=cluster: cluster.get(RESOURCE_FLAVOR, NAME), {})
         self.hub.delete(ADMISSION_CHECK, NAME)
         self.hub.delete(MULTIKUEUE_CONFIG, NAME, OTHER)
         self.hub.delete(MULTIKUEUE_CLUSTER, NAME)
@@ -364,7 +364,7 @@ def worker_queue_on_hold(at: Stage) -> None:
     at.hold()
     at.submit("real-waits")
     for worker in at.workers:
-        at.until(lambda worker=worker: at.says("real-waits", "QuotaReserved", worker), f"F:{INACTIVE}")  # type: ignore[misc]
+        at.until(lambda worker=worker: at.says("real-waits", "QuotaReserved", worker), f"F:{INACTIVE}")
     at.stays(lambda: at.runs("real-runs"), before)
     at.stop(at.workers[first], "None")
     assert at.placed("real-waits") == first
@@ -388,7 +388,7 @@ def worker_local_queue_missing(at: Stage) -> None:
     at.submit("real-waits")
     why = f'F:Misconfigured "LocalQueue {NAME} doesn\'t exist"'
     for worker in at.workers:
-        at.until(lambda worker=worker: at.says("real-waits", "QuotaReserved", worker), why)  # type: ignore[misc]
+        at.until(lambda worker=worker: at.says("real-waits", "QuotaReserved", worker), why)
     assert at.check("real-waits") == 'Pending ""'
 
 
@@ -402,12 +402,12 @@ def worker_flavor_missing(at: Stage) -> None:
         worker.apply(queue)
         missing = f"Can't admit new workloads: references missing ResourceFlavor(s): {OTHER}."
         at.until(
-            lambda worker=worker: active(worker.get(CLUSTER_QUEUE, NAME)),  # type: ignore[misc]
+            lambda worker=worker: active(worker.get(CLUSTER_QUEUE, NAME)),
             f"False FlavorNotFound | {missing}",
         )
     at.submit("real-waits")
     for name in others:
-        at.until(lambda name=name: at.says("real-waits", "QuotaReserved", name), f"F:{INACTIVE}")  # type: ignore[misc]
+        at.until(lambda name=name: at.says("real-waits", "QuotaReserved", name), f"F:{INACTIVE}")
     at.stop(at.workers[first], "None")
     assert at.placed("real-waits") == first
 
@@ -558,6 +558,23 @@ def a_job_runs_too_long(at: Stage) -> None:
     at.stays(lambda: at.runs("real-long"), {})
 
 
+def a_time_limit_that_is_none(at: Stage) -> None:
+    """Kueue's webhook refuses a Job with one, and another one for a job that runs."""
+    label = f"{KUEUE}/max-exec-time-seconds"
+    refused = {
+        value: refusal(lambda value=value: at.submit("real-long", labels={label: value}))
+        for value in ("soon", "0")
+    }
+    assert refused == {
+        "soon": f'{DENIED}[{label}]: Invalid value: "soon": strconv.Atoi: parsing "soon": invalid syntax',
+        "0": f"{DENIED}[{label}]: Invalid value: 0: should be greater than 0",
+    }
+    at.submit("real-long", labels={label: "60"})
+    at.placed("real-long")
+    changed = refusal(lambda: at.hub.patch(JOB, "real-long", {"metadata": {"labels": {label: "600"}}}, JOBS))
+    assert changed == f'{DENIED}[{label}]: Invalid value: "600": field is immutable'
+
+
 def a_finished_job_with_a_ttl(at: Stage) -> None:
     """Kubernetes removes it on the hub, and with it its Workload, 2 s after its end."""
     at.submit("real-ends", ttlSecondsAfterFinished=2)
@@ -671,6 +688,7 @@ SCENARIOS: Final = (
     a_workers_job_is_deleted,
     a_copy_is_deleted,
     a_job_runs_too_long,
+    a_time_limit_that_is_none,
     a_finished_job_with_a_ttl,
     a_running_jobs_queue_is_changed,
     a_running_jobs_priority_is_changed,
