@@ -2,8 +2,7 @@
 The defaults and the validation of Jobs (batch/v1) that submitters meet, beyond their schema. Pure.
 
 Source: the answers of a kube-apiserver 1.36.2 in tests/placement_lab/hub/job_exchanges.jsonl. Other rules are
-not checked. One differs: `managedBy` can still be set where it is unset, as the stand-in for Kueue's webhook
-sets it when the Job exists.
+not checked.
 """
 
 from __future__ import annotations
@@ -286,8 +285,7 @@ def _is_native(name: str) -> bool:
 def _validate_update(spec: Object, live: Object) -> Iterator[StatusCause]:
     old = live["spec"]
     for field in IMMUTABLE:
-        is_set_late = field == "managedBy" and field not in old
-        if spec.get(field) != old.get(field) and not is_set_late:
+        if spec.get(field) != old.get(field):
             yield _immutable(f"spec.{field}", spec.get(field))
     if spec.get("completions") != old.get("completions"):
         if spec["completionMode"] != "Indexed":
