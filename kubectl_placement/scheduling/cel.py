@@ -75,6 +75,8 @@ class Expression:
                 is_true = self.program.is_true({"managedCluster": as_typed(cluster)})
         except NotEvaluatedError as error:
             raise _not_evaluated(self.text, error) from error
+        except RecursionError as error:
+            raise _not_evaluated(self.text, NotEvaluatedError("the cluster is too deep")) from error
         return "" if is_true else _NOT_TRUE
 
 

@@ -1,4 +1,4 @@
-"""What cel-go answers to expressions, recorded with OCM's package and with that of an API server."""
+"""The answers of cel-go to expressions, recorded with OCM's package and with that of an API server."""
 
 import base64
 import json

@@ -135,10 +135,18 @@ def test_the_limit_of_the_iterations(claims: int, is_evaluated: bool) -> None:
             expression.is_true(cluster, Fleet())
 
 
-def test_a_text_that_is_none_in_a_cluster_is_not_evaluated() -> None:
+def deep(depth: int) -> Any:
+    value: Any = "c"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("name", ["\ud800", deep(900)], ids=["half a surrogate pair", "deep lists"])
+def test_a_cluster_that_cannot_be_read_is_not_evaluated(name: Any) -> None:
     expression = compile_expression('managedCluster.metadata.name == "c"')
     with pytest.raises(UnsupportedError):
-        expression.is_true({"metadata": {"name": "\ud800"}}, Fleet())
+        expression.is_true({"metadata": {"name": name}}, Fleet())
 
 
 def test_nulls_are_left_out() -> None:
