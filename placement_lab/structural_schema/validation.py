@@ -13,8 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import re2  # type: ignore[import-untyped]  # ships no types; celpy needs it as well
-
+from kubectl_placement.scheduling.cel_regex import matches
 from placement_lab.structural_schema import rules
 from placement_lab.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
 
@@ -229,15 +228,12 @@ def _enum(value: Any, allowed: list[Any]) -> tuple[str, str] | None:
 
 
 def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
-    if not isinstance(value, str) or _regex(pattern).search(value):
+    if not isinstance(value, str) or _matches(value, pattern):
         return None
     return "FieldValueInvalid", f"Invalid value: {dumps(value)}: should match '{pattern}'"
 
 
-@lru_cache(maxsize=4096)
-def _regex(pattern: str) -> Any:
-    """Compile a regular expression as Go does: RE2, so its time is linear in the text."""
-    return re2.compile(pattern)
+_matches = lru_cache(maxsize=4096)(matches)  # values repeat, and a pattern is compiled for each
 
 
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
