@@ -396,6 +396,27 @@ def test_a_new_pod_is_pending_until_a_kubelet_says_more(client: Client) -> None:
     assert changed["status"]["phase"] == "Succeeded"
 
 
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/apis/apps/v1/namespaces/default/deployments", {}),
+        ("/api/v1/nodes", {}),
+        ("/api/v1/namespaces/default/services", {"loadBalancer": {}}),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+        ),
+    ],
+    ids=lambda one: one.rpartition("/")[2] if isinstance(one, str) else "",
+)
+@pytest.mark.embedded("an API server refuses objects with an empty spec, and says more of a node")
+def test_a_new_object_of_a_built_in_kind_has_a_status(
+    client: Client, path: str, status: dict[str, Any]
+) -> None:
+    """As a real server encodes it: clients read fields of the status without a look."""
+    assert client.create(path, {"metadata": {"name": "n"}, "spec": {}})["status"] == status
+
+
 def test_an_old_version_is_served_with_a_warning(client: Client) -> None:
     client.create(CHECKS, check("a"))
     old = client.ask("GET", CHECKS.replace("v1beta2", "v1beta1"))
