@@ -1,5 +1,7 @@
 """Libraries that speak to an API server, and kubectl: each plays the life of some objects on the hub."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,14 @@ def test_a_library(lab: Lab, tmp_path: Path, name: str) -> None:
     lab.hub.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "libraries"}})
     program = str(PROGRAMS / f"use_{name}.py")
     output(start("libraries", lab.kubeconfig, tmp_path, "python", program))
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not on PATH")
+def test_kubectl_creates_a_job_and_waits_for_its_end(lab: Lab) -> None:
+    def kubectl(*words: str) -> str:
+        command = ["kubectl", "--kubeconfig", str(lab.kubeconfig), *words]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
+
+    kubectl("create", "job", "by-kubectl", "--image=registry.example/train", "--", "sleep", "1s")
+    assert "met" in kubectl("wait", "--for=condition=complete", "job/by-kubectl", "--timeout=100s")
+    assert kubectl("get", "job", "by-kubectl", "-o", "jsonpath={.metadata.labels}") == "{}"
