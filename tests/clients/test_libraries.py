@@ -26,4 +26,5 @@ def test_kubectl_creates_a_job_and_waits_for_its_end(lab: Lab) -> None:
 
     kubectl("create", "job", "by-kubectl", "--image=registry.example/train", "--", "sleep", "1s")
     assert "met" in kubectl("wait", "--for=condition=complete", "job/by-kubectl", "--timeout=100s")
-    assert kubectl("get", "job", "by-kubectl", "-o", "jsonpath={.metadata.labels}") == "{}"
+    path = r"jsonpath={.metadata.labels.kueue\.x-k8s\.io/queue-name}"
+    assert kubectl("get", "job", "by-kubectl", "-o", path) == "default"

@@ -1,6 +1,6 @@
 """Kubernetes' own client: typed, dynamic, a watch, an informer, the election of a leader."""
 
-import threading
+import time
 from queue import Queue
 
 from kubernetes import client, config, watch
@@ -31,7 +31,9 @@ def typed(core: client.CoreV1Api) -> None:
     labelled = batch.list_namespaced_job("libraries", label_selector=f"of={MAPS}", limit=1)
     assert [one.metadata.name for one in labelled.items] == [name]
     options = client.V1DeleteOptions(propagation_policy="Foreground")
-    assert batch.delete_namespaced_job(name, "libraries", body=options).status
+    batch.delete_namespaced_job(name, "libraries", body=options)
+    while batch.list_namespaced_job("libraries", label_selector=f"of={MAPS}").items:
+        time.sleep(0.1)
     assert [
         one.metadata.name for one in core.list_namespace(field_selector="metadata.name=libraries").items
     ] == ["libraries"]
@@ -90,15 +92,24 @@ def informed(core: client.CoreV1Api) -> None:
 
 
 def elected() -> None:
-    leads = threading.Event()
+    ends: list[str] = []
+
+    def lead() -> None:
+        ends.append("leads")
+        raise RuntimeError("the work is done")  # which ends the leadership, too
+
     lock = LeaseLock("kubernetes-lock", "libraries", "me")
     settings = electionconfig.Config(
-        lock, lease_duration=5, renew_deadline=4, retry_period=1, onstarted_leading=leads.set
+        lock,
+        lease_duration=5,
+        renew_deadline=4,
+        retry_period=1,
+        onstarted_leading=lead,
+        onstopped_leading=lambda: ends.append("stopped"),
     )
-    threading.Thread(target=leaderelection.LeaderElection(settings).run, daemon=True).start()
-    assert leads.wait(30)
+    leaderelection.LeaderElection(settings).run()
     lease = client.CoordinationV1Api().read_namespaced_lease("kubernetes-lock", "libraries")
-    assert lease.spec.holder_identity == "me"
+    assert (ends, lease.spec.holder_identity) == (["leads", "stopped"], "me")
 
 
 config.load_kube_config()
