@@ -28,7 +28,7 @@ from placement_lab.hub import (
 from placement_lab.hub.errors import StatusError, bad_request, not_found, object_details
 from placement_lab.hub.pod_logs import LogStream, PodLogs
 from placement_lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
-from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
+from placement_lab.hub.request_attributes import RequestAttributes, attributes_of, is_true
 from placement_lab.hub.watch import WatchStream
 from placement_lab.hub.write_request import WriteRequest
 from placement_lab.hub.writes import Writes
@@ -286,7 +286,7 @@ class ApiHandler:
             if record is None:
                 raise not_found(target.resource, target.name)
             return ApiResponse(200, read.render(record), headers=headers)
-        if read.query.get("watch") in ("true", "1"):
+        if is_true(read.query, "watch"):
             return reads.watch(self.store.by_resource[target.resource], read)
         return ApiResponse(200, reads.list_(self.store, read), headers=headers)
 

@@ -48,7 +48,7 @@ def fields(text: str, known: tuple[str, ...]) -> Test:
     """Return a test of an object's fields; raises 400 for a path that is not in `known`."""
     if not text:
         return selects_all
-    tests = [_field(part, known) for part in text.split(",")]
+    tests = [_field(part, known) for part in text.split(",") if part]  # a comma may end it
     return lambda obj: all(test(obj) for test in tests)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from placement_lab.hub.errors import StatusError
+from placement_lab.hub.request_attributes import is_true
 from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class WatchStream:
     ) -> None:
         self.shelf, self.version, self.namespace = store, version, namespace
         self.selects, self.render = selects, render
-        self.bookmarks = query.get("allowWatchBookmarks") == "true"
+        self.bookmarks = is_true(query, "allowWatchBookmarks")
         self.timeout = float(query.get("timeoutSeconds") or 0) or None
         self.lines: list[bytes] = []
         self.ended = self.hung = False
@@ -68,7 +69,7 @@ class WatchStream:
         self._start(_version(query.get("resourceVersion", "")), query)
 
     def _start(self, since: int, query: dict[str, str]) -> None:
-        initial = query.get("sendInitialEvents") == "true"
+        initial = is_true(query, "sendInitialEvents")
         if initial and query.get("resourceVersionMatch") != "NotOlderThan":
             message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
             cause = StatusCause("FieldValueForbidden", message, "resourceVersionMatch")

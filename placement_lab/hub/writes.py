@@ -24,6 +24,7 @@ from placement_lab.hub.errors import (
 from placement_lab.hub.garbage_collector import GarbageCollector
 from placement_lab.hub.kinds import from_crd
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
+from placement_lab.hub.request_attributes import is_true
 from placement_lab.hub.store import Record
 from placement_lab.hub.write_request import WriteRequest, without
 from placement_lab.structural_schema.schema_node import prune_and_default
@@ -138,7 +139,7 @@ class Writes:
             wanted,
             managed_fields.read(live["metadata"]),
             by,
-            request.query.get("force") == "true",
+            is_true(request.query, "force"),
         )
         return self._commit(request, record, request.prune_and_default(merged, bare["metadata"]), owners, [])
 

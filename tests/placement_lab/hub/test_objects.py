@@ -7,12 +7,13 @@ what the recorded requests do not ask.
 
 import json
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import pytest
 
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.patch import json_patch, merge_patch, strategic_patch
+from placement_lab.hub.request_attributes import is_true
 from placement_lab.structural_schema.schema_node import ANYTHING
 from tests.placement_lab.hub.job_exchanges import JOBS, job
 from tests.support.driver import eventually
@@ -250,6 +251,7 @@ def test_field_selectors(client: Client) -> None:
         client.create(CONFIGMAPS, configmap(name, labels={"x": "y"}))
     wanted = {
         "metadata.name=a": ["a"],
+        "metadata.name=a,": ["a"],
         "metadata.name=none": [],
         "metadata.name==b": ["b"],
         "metadata.name!=a": ["b"],
@@ -259,6 +261,23 @@ def test_field_selectors(client: Client) -> None:
     assert {
         text: client.names(f"{CONFIGMAPS}?fieldSelector={quote(text)}&labelSelector=x") for text in wanted
     } == wanted
+
+
+@pytest.mark.parametrize(
+    ("parameters", "are_true"),
+    [
+        ("", False),
+        ("x=0", False),
+        ("x=False", False),
+        ("x=true", True),
+        ("x=True", True),
+        ("x=1", True),
+        ("x=", True),
+    ],
+)
+def test_boolean_parameters(parameters: str, are_true: bool) -> None:
+    """Clients in Python write `True`, and as Kubernetes reads it, `x=` is true."""
+    assert is_true(dict(parse_qsl(parameters, keep_blank_values=True)), "x") is are_true
 
 
 def test_events_can_be_selected_by_their_object(client: Client) -> None:
@@ -394,6 +413,25 @@ def test_a_new_pod_is_pending_until_a_kubelet_says_more(client: Client) -> None:
     client.patch(f"{pods}/p/status", {"status": {"phase": "Succeeded"}})
     changed = client.patch(f"{pods}/p", {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Failed"}})
     assert changed["status"]["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/apis/apps/v1/namespaces/default/deployments", {}),
+        ("/api/v1/nodes", {}),
+        ("/api/v1/namespaces/default/services", {"loadBalancer": {}}),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+        ),
+    ],
+    ids=lambda one: one.rpartition("/")[2] if isinstance(one, str) else "",
+)
+@pytest.mark.embedded("an API server refuses objects with an empty spec, and says more of a node")
+def test_a_new_built_in_object_has_a_status(client: Client, path: str, status: dict[str, Any]) -> None:
+    """As a real server encodes it: clients read fields of the status without a look."""
+    assert client.create(path, {"metadata": {"name": "n"}, "spec": {}})["status"] == status
 
 
 def test_an_old_version_is_served_with_a_warning(client: Client) -> None:
