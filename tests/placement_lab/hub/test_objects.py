@@ -105,6 +105,17 @@ def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
     assert client.applied(f"{CONFIGS}/b", config("b")) == applied
 
 
+@pytest.mark.parametrize("path", [CONFIGS, CONFIGMAPS])
+def test_null_in_labels_and_annotations_is_empty_text(client: Client, path: str) -> None:
+    given = {"labels": {"a": None, "b": "c"}, "annotations": {"d": None}}
+    wanted = {"labels": {"a": "", "b": "c"}, "annotations": {"d": ""}}
+    body = config if path == CONFIGS else configmap
+    new = client.create(path, body("x", **given))
+    replaced = client.ok("PUT", f"{path}/x", new | {"metadata": new["metadata"] | given})
+    applied = client.applied(f"{path}/y", body("y", **given))
+    assert [{key: one["metadata"][key] for key in given} for one in (new, replaced, applied)] == [wanted] * 3
+
+
 def test_a_dry_run_changes_nothing(client: Client) -> None:
     client.create(f"{CONFIGS}?dryRun=All", config("a"))
     assert client.names(CONFIGS) == []
