@@ -88,6 +88,11 @@ def test_an_error_that_the_caller_handles_itself_is_passed_on() -> None:
         ("1.2.3", "1.2.3"),
         ("12e03", 12000.0),
         ("1e", "1e"),
+        ("+_1.", 1.0),
+        (".1_1", 0.11),
+        (".1__1", ".1__1"),
+        ("0b-1", -1),
+        ("-a.b", "-a.b"),
     ],
 )
 def test_types_are_those_of_kubectl(text: str, value: Any) -> None:
