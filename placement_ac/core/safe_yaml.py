@@ -133,6 +133,12 @@ def load_yaml(text: str | bytes) -> Any:
         return yaml.load(text, KubectlLoader)  # noqa: S506  # a safe loader
 
 
+def first_document(text: str | bytes) -> Any:
+    """Return the content of the first document; None if there is none. Raises NotYaml."""
+    with yaml_errors():
+        return next(yaml.load_all(text, KubectlLoader), None)  # a safe loader
+
+
 def load_documents(text: str | bytes) -> list[Any]:
     """Return the content of every document. Raises NotYaml."""
     with yaml_errors():
