@@ -23,7 +23,13 @@ from kubectl_placement.hub.dump_files import dump_of, kind_of
 from placement_ac.core.api.constants import Resource
 from placement_ac.core.api.fields import Obj, get_texts
 from placement_ac.core.api.shapes import ApiModel, validate
-from placement_ac.core.safe_yaml import TOO_MANY_ALIASES, VALUES_PER_CHARACTER, NotYaml, load_documents
+from placement_ac.core.safe_yaml import (
+    TOO_MANY_ALIASES,
+    VALUES_PER_CHARACTER,
+    NotYaml,
+    as_in_json,
+    load_documents,
+)
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
@@ -176,7 +182,7 @@ def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)
-    return value
+    return as_in_json(value)
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:

@@ -100,8 +100,13 @@ def _number(_: object, node: yaml.ScalarNode) -> float | str:
         if _INT_MIN <= value <= _INT_MAX:
             return value
     if _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
-        return number
+        return as_in_json(number)
     return str(node.value)
+
+
+def as_in_json(number: float) -> float:
+    """Return a number as Go writes it in JSON, and reads it again: 1.0 and 1e3 are integers of 64 bits."""
+    return int(number) if number.is_integer() and _INT_MIN <= number < _INT_MAX else number
 
 
 for _kind, _pattern, _first in (

@@ -371,6 +371,9 @@ def test_the_first_namespace_that_has_the_placement_counts() -> None:
         ("7", 7),
         (f"{2**63 - 1}", 2**63 - 1),
         (f"{2**64}", float(2**64)),
+        ("1.0", 1),
+        ("1e3", 1000),
+        ("-1.5e0", -1.5),
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
@@ -378,7 +381,7 @@ def test_json_is_read_as_go_reads_it(tmp_path: Path, number: str, read: object, 
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": "N"}
     (tmp_path / "a.json").write_text(json.dumps(secret).replace('"N"', number) * times)
     read_back = [obj["n"] for obj in read_manifests([str(tmp_path / "a.json")])]
-    assert read_back == [read] * times
+    assert list(map(repr, read_back)) == [repr(read)] * times
 
 
 @pytest.mark.parametrize(("value", "read"), [("NaN", "NaN"), ("1e999", "1e999"), ("9" * 400, "9" * 400)])

@@ -105,8 +105,8 @@ def test_as_text(value: int, text: str) -> None:
 RECORDED = [
     json.loads(line) for line in Path(__file__).with_name("quantities.jsonl").read_text("utf-8").splitlines()
 ]
-"""What apimachinery 0.36.2 reads of a text: how it writes it, `Value`, `MilliValue`, and Kueue's
-`ResourceValue` (main, August 2026) of memory and of cpu."""
+"""Texts as apimachinery 0.36.2 writes them, their `Value` and `MilliValue`, and Kueue's `ResourceValue` of
+memory and of cpu (main, August 2026)."""
 INT64_MAX = 2**63 - 1
 
 
