@@ -371,7 +371,7 @@ EVENTS: Final = {
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
-    MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
+    MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object, or deleted it"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }
 """Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""
