@@ -222,6 +222,8 @@ ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
 ANNOTATION_RECONCILED: Final = "placement-ac.open-cluster-management.io/reconciled"
 """On the controller's Lease: `true` once the one that leads has listed all and reconciled, for `check`."""
+ANNOTATION_LED_BEFORE: Final = "placement-ac.open-cluster-management.io/led-before"
+"""Of the Lease: who led before its holder."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 
