@@ -91,6 +91,19 @@ def test_a_body_may_have_three_megabytes(client: Client) -> None:
     assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
 
 
+def test_an_object_may_have_one_and_a_half_megabytes(client: Client) -> None:
+    """As etcd takes it; the request may be larger."""
+    before = client.create(CONFIGMAPS, configmap("large", {"k": "x" * (3 * 2**19 - 1000)}))
+    for method, path, content in (
+        ("POST", CONFIGMAPS, configmap("larger", {"k": "x" * 3 * 2**19})),
+        ("PUT", f"{CONFIGMAPS}/large", before | {"data": {"k": "x" * 3 * 2**19}}),
+    ):
+        refused = client.ask(method, path, content)
+        assert (refused.status_code, refused.json()["message"]) == (500, "etcdserver: request is too large")
+    assert client.get(f"{CONFIGMAPS}/large") == before
+    assert client.names(CONFIGMAPS) == ["large"]
+
+
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:
     created = client.create(CONFIGS, config("a"))
     meta = created["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
