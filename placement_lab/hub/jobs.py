@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from placement_ac.core.api.quantities import exact
 from placement_lab.hub import metadata
 from placement_lab.hub.errors import bad_request
+from placement_lab.hub.quantities import canonical
 from placement_lab.structural_schema.schema_node import dumps
 from placement_lab.structural_schema.validation import StatusCause
 from placement_lab.structural_schema.validation import validate as schema_errors
@@ -48,8 +49,6 @@ MANAGER: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[^/]+")
 QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-DECIMAL: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 
 
 # -- defaults
@@ -137,24 +136,6 @@ def _container(container: Object) -> Object:
         for kind, amounts in container["resources"].items()
     }
     return {"imagePullPolicy": policy} | container | {"resources": resources}
-
-
-def canonical(quantity: str | float) -> str:
-    """Return a quantity as an API server writes it: 0.5 as 500m, 1024Mi as 1Gi, 1000m as 1."""
-    number = exact(quantity) or Fraction(0)
-    if (
-        isinstance(quantity, str)
-        and quantity.endswith("i")
-        and abs(number) >= 1024
-        and number.denominator == 1
-    ):
-        power = max(n for n in range(len(BINARY) + 1) if number % 1024**n == 0)
-        return f"{number / 1024**power}{BINARY[power - 1] if power else ''}"
-    powers = (
-        n for n in reversed(range(-3, len(DECIMAL) - 3)) if (number / Fraction(1000) ** n).denominator == 1
-    )
-    power = next(powers, -3) if number else 0
-    return f"{round(number / Fraction(1000) ** power)}{DECIMAL[power + 3]}"
 
 
 def _labelled(job: Object) -> Object:

@@ -47,7 +47,7 @@ def check_types(given: dict[str, Any]) -> None:
     """Raise 400 for metadata of wrong types, such as labels that are not a map of strings."""
     for key in ("labels", "annotations"):
         pairs = given.get(key) or {}
-        if not isinstance(pairs, dict) or not all(isinstance(value, str) for value in pairs.values()):
+        if not isinstance(pairs, dict) or not all(isinstance(value, str | None) for value in pairs.values()):
             raise bad_request(f"metadata.{key}: a map of strings is needed")
     for key in ("finalizers", "ownerReferences", "managedFields"):
         if not isinstance(given.get(key) or [], list):

@@ -132,6 +132,8 @@ def _prune_and_default_map(
             continue
         if child_value is None and not child.nullable:
             changed = True
+            if child is node.additional and child.default is not UNSET:
+                result[key] = child.default  # in Go, null is the empty value of the map's type
             continue
         new = prune_and_default(child, child_value, defaults=defaults, unknown=unknown, path=here)
         changed = changed or new is not child_value

@@ -226,6 +226,16 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
     assert (done.returncode, done.stderr) == (2, "Error: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.parametrize(("number", "means"), [("1.0", "1"), ("2e0", "2"), ("3000000000", "3000000000.0")])
+def test_only_a_server_refuses_a_number(dump: str, number: str, means: str) -> None:
+    """It takes 1.0 for 1, and refuses what is no int32: a plan alone says that it is not validated."""
+    text, field = Path(STORY_3).read_text(), "numberOfClusters: "
+    texts = [text.replace(f"{field}1", field + written) for written in (number, means)]
+    given, usual = (plan("-f", "-", "--from-dump", dump, stdin=one) for one in texts)
+    assert given.stdout == usual.stdout
+    assert "not validated" in given.stderr
+
+
 def test_a_manifest_that_is_nested_too_deeply(dump: str) -> None:
     done = plan("-f", "-", "--from-dump", dump, stdin="&a {kind: List, apiVersion: v1, items: [*a]}")
     fix = "remove the levels beyond 200, or the alias by which it contains itself"

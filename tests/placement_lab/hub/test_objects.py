@@ -92,6 +92,19 @@ def test_a_body_may_have_three_megabytes(client: Client) -> None:
     assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
 
 
+def test_an_object_may_have_one_and_a_half_megabytes(client: Client) -> None:
+    """As etcd takes it; the request may be larger."""
+    before = client.create(CONFIGMAPS, configmap("large", {"k": "x" * (3 * 2**19 - 1000)}))
+    for method, path, content in (
+        ("POST", CONFIGMAPS, configmap("larger", {"k": "x" * 3 * 2**19})),
+        ("PUT", f"{CONFIGMAPS}/large", before | {"data": {"k": "x" * 3 * 2**19}}),
+    ):
+        refused = client.ask(method, path, content)
+        assert (refused.status_code, refused.json()["message"]) == (500, "etcdserver: request is too large")
+    assert client.get(f"{CONFIGMAPS}/large") == before
+    assert client.names(CONFIGMAPS) == ["large"]
+
+
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:
     created = client.create(CONFIGS, config("a"))
     meta = created["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
@@ -104,6 +117,17 @@ def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
     assert client.ok("PUT", f"{CONFIGS}/a", created) == created
     applied = client.applied(f"{CONFIGS}/b", config("b"))
     assert client.applied(f"{CONFIGS}/b", config("b")) == applied
+
+
+@pytest.mark.parametrize("path", [CONFIGS, CONFIGMAPS])
+def test_null_in_labels_and_annotations_is_empty_text(client: Client, path: str) -> None:
+    given = {"labels": {"a": None, "b": "c"}, "annotations": {"d": None}}
+    wanted = {"labels": {"a": "", "b": "c"}, "annotations": {"d": ""}}
+    body = config if path == CONFIGS else configmap
+    new = client.create(path, body("x", **given))
+    replaced = client.ok("PUT", f"{path}/x", new | {"metadata": new["metadata"] | given})
+    applied = client.applied(f"{path}/y", body("y", **given))
+    assert [{key: one["metadata"][key] for key in given} for one in (new, replaced, applied)] == [wanted] * 3
 
 
 def test_a_dry_run_changes_nothing(client: Client) -> None:
