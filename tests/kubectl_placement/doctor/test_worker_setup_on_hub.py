@@ -22,6 +22,11 @@ spec:
       resources:
       - name: nvidia.com/gpu
         nominalQuota: 1
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata:
+  name: "{label.flavor}"
 """
 NO_LABEL = "in queues.yaml of ConfigMap kueue-system/queues, line 11: give c2 the label flavor: it has none"
 
