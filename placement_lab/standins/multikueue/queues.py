@@ -79,14 +79,14 @@ def stopped(workload: Obj, queue: QueueState, now: float) -> Obj | None:
 def requeued(workload: Obj, queue: QueueState, now: float) -> Obj | None:
     """Return an evicted Workload that may get quota again, None if nothing allows it.
 
-    After an eviction by a check, or by the timeout of its Pods, it may at once; after another one when its
-    cause is gone. One that Kueue deactivated itself, `DeactivatedDueTo…`, never may (by its code).
+    After an eviction by a check it may at once; after another one when its cause is gone. One that Kueue
+    deactivated itself, `DeactivatedDueTo…`, never may (by its code). The backoff after a timeout of its Pods
+    is not simulated: by its end, the hub has deleted the copy.
     """
     reason = condition_field(workload, REQUEUED, "reason")
     again = {
         step.BY_DEACTIVATION: ("Reactivated", "The workload was reactivated"),
         step.BY_CHECK: ("BackoffFinished", "The workload backoff was finished"),
-        step.BY_PODS_READY_TIMEOUT: ("BackoffFinished", "The workload backoff was finished"),
     }
     restarted = "was restarted after being stopped"
     if queue.local_exists and queue.local_stop == NO_STOP:
