@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from placement_lab.hub import options
 from placement_lab.hub.selectors import name_in
 
 VERBS = {
@@ -58,7 +59,7 @@ def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str
     resource, name, subresource = [*parts, "", ""][:3]
     verb = VERBS.get(method, "")
     if not name and verb == "get":
-        verb = "watch" if query.get("watch") in ("true", "1") else "list"
+        verb = "watch" if options.flag(query, "watch") else "list"
         name = _selected(query.get("fieldSelector", ""))
     elif not name and verb == "delete":
         verb = "deletecollection"
