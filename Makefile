@@ -25,10 +25,12 @@ SBOM ?= build/placement-ac.cdx.json
 # Apart from the other tools: a library that cyclonedx-bom needs is imported by `kubernetes` where it is installed, for a
 # second of every start.
 SBOM_VENV := build/sbom
+# Clients of others, each in an environment of its own: they need different releases of the same packages.
+CLIENTS := $(patsubst tests/clients/requirements/%.in,%,$(wildcard tests/clients/requirements/*.in))
 DIST ?= dist
 WHEEL_VENV ?= build/wheels
 
-.PHONY: help demo pictures chart manifests reference test test-long test-shared test-cases test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-trace bench-profile clean
+.PHONY: help demo pictures chart manifests reference test test-long test-shared test-cases test-clients test-failed check collect unit coverage test-envtest test-kind test-real lock sbom audit chaos day image dist format lines docs docs-serve bench bench-jobs bench-flips bench-growth bench-memory bench-trace bench-profile clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,7 +71,7 @@ collect: $(VENV)/installed
 	@$(BIN)/pytest --collect-only -q > $(VENV)/collected || { cat $(VENV)/collected; exit 1; }
 
 unit: $(VENV)/installed ## Run the tests that are not long; with COVERAGE=yes, measure their coverage: on Python 3.11 it takes nearly twice as long
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -rs -m 'not long and not clients' $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 coverage: ## The same with COVERAGE=yes
 	$(MAKE) unit COVERAGE=yes
@@ -82,6 +84,9 @@ test-shared: $(VENV)/installed ## Compare with CRDs and recordings of others, if
 
 test-cases: $(VENV)/installed ## Play the cases of users, if they are here; ONLY names files: see CONTRIBUTING.md
 	$(BIN)/pytest -n 6 -m shared $(or $(ONLY),$(CASES))
+
+test-clients: $(VENV)/installed $(CLIENTS:%=build/clients/%/installed) ## Run clients of others against the embedded hub; installs them, 600 MB; ONLY names files
+	$(BIN)/pytest -v -rs -m clients --timeout 300 $(or $(ONLY),tests/clients)
 
 test-failed: $(VENV)/installed ## Run the tests that failed last again, one after the other
 	$(BIN)/pytest --last-failed --last-failed-no-failures none
@@ -146,6 +151,11 @@ lock: $(VENV)/installed ## Lock what the image holds and what the tests use, wit
 	echo 'cyclonedx-bom>=7.2,<8' | $(BIN)/uv pip compile $(LOCK) - >> requirements-sbom.lock
 	@echo '# The packages that develop and test it, with hashes. Made by `make lock` from pyproject.toml; not edited by hand.' > requirements-dev.lock
 	$(BIN)/uv pip compile $(LOCK) --all-extras $(NOT_OURS) $(PROJECTS) >> requirements-dev.lock
+	for client in $(CLIENTS); do \
+		locked=tests/clients/requirements/$$client.lock; \
+		echo '# The packages of `make test-clients`, with hashes. Made by `make lock` from the .in file beside it; not edited by hand.' > $$locked; \
+		$(BIN)/uv pip compile $(LOCK) tests/clients/requirements/$$client.in >> $$locked || exit; \
+	done
 
 sbom: $(SBOM_VENV)/installed ## List the packages in requirements.lock as a CycloneDX document; SBOM names it
 	@mkdir -p '$(dir $(SBOM))'
@@ -182,6 +192,12 @@ $(SBOM_VENV)/installed: requirements-sbom.lock
 $(WHEEL_VENV)/installed: requirements-build.lock
 	$(PYTHON) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/pip install --quiet --require-hashes --requirement requirements-build.lock
+	@touch $@
+
+build/clients/%/installed: tests/clients/requirements/%.lock | $(VENV)/installed
+	$(PYTHON) -m venv build/clients/$*
+	VIRTUAL_ENV=build/clients/$* $(BIN)/uv pip install --quiet --require-hashes --requirement $< || \
+		build/clients/$*/bin/pip install --quiet --require-hashes --requirement $<
 	@touch $@
 
 define install

@@ -14,6 +14,7 @@ from placement_ac.kube.login import Login
 from placement_lab.hub import Hub
 from placement_lab.standins.fleet import NAMESPACE, WorkerFleet
 from placement_lab.standins.informer import StandIn
+from placement_lab.standins.kueue_webhooks import JOB_WEBHOOK
 from placement_lab.standins.manifests import apply, connect, load, samples
 from placement_lab.standins.multikueue import PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER
@@ -43,6 +44,7 @@ class Playground:
     def __enter__(self) -> Self:
         self._fleet.__enter__()
         try:
+            self._hub.add_webhook(JOB_WEBHOOK)
             apply(connect(self._hub.kubeconfig()), self._registrations())
         except BaseException:
             self._fleet.__exit__(None, None, None)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +21,6 @@ from tests.support.stand_in import stand_in
 
 pytest_plugins = ["tests.support.async_tests", "tests.support.stage"]
 
-sys.setrecursionlimit(2500)  # celpy does so when it is first used, and hypothesis warns of the change
 
 LONG = frozenset({"day", "properties", "standins"})
 """Folders whose tests are all long. Stand-ins are tested by recordings of the real ones as well."""

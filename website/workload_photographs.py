@@ -34,6 +34,7 @@ from placement_lab.demo.story3 import DEMO2
 from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
+from placement_lab.standins.kueue_webhooks import JOB_WEBHOOK
 from placement_lab.standins.manifests import apply, connect, load, samples
 from placement_lab.standins.multikueue import KueueSettings
 from placement_lab.standins.runner import StandIns
@@ -122,7 +123,9 @@ def stage() -> Iterator[tuple[Path, WorkerFleet]]:
         quotas = {name: {"default": {GPU: number}} for name, number in GPUS.items()}
         fleet = opened.enter_context(WorkerFleet(GPUS, quotas=quotas, queues=(QUEUE,)))
         kubeconfig = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "kubeconfig"
-        opened.enter_context(Hub()).write_kubeconfig(kubeconfig)
+        hub = opened.enter_context(Hub())
+        hub.add_webhook(JOB_WEBHOOK)
+        hub.write_kubeconfig(kubeconfig)
         apply(connect(kubeconfig), manifests(fleet))
         opened.enter_context(StandIns(kubeconfig, ("ocm", _kueue)))
         opened.enter_context(patch("socket.gethostname", return_value=POD))

@@ -7,6 +7,7 @@ from rich.text import Text
 from kubectl_placement.cli.output import age_text, safe_text
 from kubectl_placement.hub.controller_state import ControllerState, controller_state
 from kubectl_placement.hub.hub_view import HubView
+from placement_ac.core.api.text import count_text
 
 
 def controller_line(controller: ControllerState, now: datetime, *, renewed: bool = True) -> Text:
@@ -26,7 +27,15 @@ def controller_line(controller: ControllerState, now: datetime, *, renewed: bool
             "yellow",
         )
     last = f" (renewed {_age(controller.renewed, now)})" if renewed else ""
-    return safe_text(f"Controller: {controller.leader} leads{since}{last}")
+    return safe_text(f"Controller: {controller.leader} leads{since}{last}{_before(controller)}")
+
+
+def _before(controller: ControllerState) -> str:
+    """Return who led before, and how often the leader has changed; "": it has not."""
+    if not controller.transitions:
+        return ""
+    after = f", after {controller.led_before}" if controller.led_before else ""
+    return f"{after}; {count_text(controller.transitions, 'change')} of leader"
 
 
 def controller_problem(view: HubView) -> str:

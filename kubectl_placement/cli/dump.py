@@ -2,10 +2,8 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
 
 import click
-import yaml
 
 from kubectl_placement.cli.hub_options import (
     HubSource,
@@ -21,11 +19,8 @@ from kubectl_placement.hub.requirements import missing_rights_text
 from placement_ac.cli.login_options import FILE, with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import Kind
-from placement_ac.core.api.printable import visible
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_ac.kube.client import Client
-
-_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""The C implementation, if available."""
 
 
 @click.command("dump", cls=ReadCommand, epilog="Example:  placement-ac dump --output-file hub.yaml")
@@ -41,7 +36,7 @@ def command(where: HubSource, output_file: Path | None) -> None:
     if problem := missing_rights_text(dump.missing):
         click.echo(f"missing rights: {problem}; the dump lacks these objects", err=True)
     lists = [_list_of(dump, kind, namespaces) for kind in ALL_KINDS if _is_written(dump, kind)]
-    _write(yaml.dump_all(lists, Dumper=_DUMPER, sort_keys=False, explicit_start=True), output_file)
+    _write(to_yaml(*lists, explicit_start=True), output_file)
 
 
 def _write(text: str, file: Path | None) -> None:
@@ -49,7 +44,7 @@ def _write(text: str, file: Path | None) -> None:
         click.echo(text, nl=False)
         return
     try:
-        file.write_text(visible(text), "utf-8")
+        file.write_text(text, "utf-8")
     except OSError as error:
         raise click.ClickException(f"{file}: {error.strerror}") from None
 

@@ -19,9 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kubectl_placement.cli.console import console
-from placement_ac.cli.documents import Form, in_json, in_yaml, plain
+from placement_ac.cli.documents import YAML_WIDTH, Form, in_json, plain
 from placement_ac.cli.terminal import stream_below
 from placement_ac.core.api.printable import one_line
+from placement_ac.core.api.to_yaml import to_yaml
 
 
 def emit(
@@ -36,7 +37,7 @@ def emit(
     if form == "json":
         click.echo(in_json(json.dumps(plain(document), indent=2, ensure_ascii=False)))
     elif form == "yaml":
-        click.echo(in_yaml(plain(document)), nl=False)
+        click.echo(to_yaml(plain(document), width=YAML_WIDTH), nl=False)
     elif form == "name":
         for name in names():
             click.echo(name)

@@ -2,9 +2,14 @@
 
 import asyncio
 import gc
+import html
 import signal
+import tempfile
 import webbrowser
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Final
 
 import click
 
@@ -15,6 +20,11 @@ from kubectl_placement.cli.ui_server import serve
 from placement_ac.cli.login_options import login_to
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.kube.client import COMMAND_RETRIES, Client
+
+_REDIRECT: Final = (
+    '<!DOCTYPE html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+    '<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">placement-ac ui</a>\n'
+)
 
 
 @click.command("ui", cls=ReadCommand, epilog="Example:  placement-ac ui --open")
@@ -58,9 +68,8 @@ async def run(where: HubSource, port: int, opens: bool, prometheus: str = "") ->
         if url:
             gc.freeze()  # what has been read stays: a collection that visits all of it delays a change
             click.echo(f"The page is at {url}; press Ctrl-C to stop it.")
-            if opens:
-                open_in_browser(url)
-            await stop.wait()
+            with opened_in_browser(url) if opens else nullcontext():
+                await stop.wait()
 
 
 async def start(stack: AsyncExitStack, feed: Feed, port: int, stop: asyncio.Event) -> str:
@@ -97,11 +106,22 @@ def _report(reading: HubReading) -> None:
     report_missing(reading)
 
 
-def open_in_browser(url: str) -> None:
-    """Open a page in a browser with a window of its own, if there is one: others take the terminal."""
+@contextmanager
+def opened_in_browser(url: str) -> Iterator[None]:
+    """Open a page in a browser with a window of its own, if there is one: others take the terminal.
+
+    Every user of the machine sees the arguments of a browser's process, and the URL has a secret: the browser
+    gets a file that leads to it, which only this user may read, and which is there as long as the `with`.
+    """
     try:
         browser = webbrowser.get()
     except webbrowser.Error:
+        browser = None
+    if browser is None or type(browser) is webbrowser.GenericBrowser:
+        yield
         return
-    if type(browser) is not webbrowser.GenericBrowser:
-        browser.open(url)
+    with tempfile.NamedTemporaryFile("w", prefix="placement-ac-", suffix=".html") as file:  # mode 0600
+        file.write(_REDIRECT.format(url=html.escape(url)))
+        file.flush()
+        browser.open(Path(file.name).as_uri())
+        yield

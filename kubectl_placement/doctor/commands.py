@@ -13,11 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
-
 from kubectl_placement.hub.dump import Object
 from kubectl_placement.hub.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from placement_ac.core.api.constants import KUBECONFIG_KEY, Kind
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_ac.core.inputs.rights import KueueRelease, VersionRange
 
 KUEUE_MANIFESTS: Final = "https://github.com/kubernetes-sigs/kueue/releases/download/v{}/manifests.yaml"
@@ -92,7 +91,7 @@ def copy_crds(cluster: str, *names: str) -> str:
 
 def as_yaml(*objects: Object) -> str:
     """Return the manifest of these objects."""
-    return yaml.safe_dump_all(objects, sort_keys=False, width=1000, default_flow_style=None)
+    return to_yaml(*objects, flow=None)
 
 
 def manifest(

@@ -11,7 +11,7 @@ from typing import Final
 from kubectl_placement.hub.controller_settings import deployments
 from kubectl_placement.hub.hub_view import HubView
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import ANNOTATION_RECONCILED, LEASE
+from placement_ac.core.api.constants import ANNOTATION_LED_BEFORE, ANNOTATION_RECONCILED, LEASE
 from placement_ac.core.api.fields import Key, get_int, get_str, get_time, key_of
 
 SKEW: Final = timedelta(seconds=60)
@@ -38,6 +38,10 @@ class ControllerState:
     """Why it is unknown whether it runs."""
     silent: bool = False
     """Whether the leader has not reconciled since it leads, by its Lease, although it had the time to."""
+    led_before: str = ""
+    """Who led before; "": it is not known."""
+    transitions: int = 0
+    """How often another has become the leader, also by a restart."""
 
 
 def lease_key(settings: Settings) -> Key:
@@ -64,4 +68,8 @@ def controller_state(view: HubView) -> ControllerState:
     is_settled = since is not None and view.now - since > valid  # the mark comes with the next renewal
     mark = get_str(lease, "metadata", "annotations", ANNOTATION_RECONCILED)
     silent = bool(running) and is_settled and mark == "false"
-    return ControllerState(running, leader, since, renewed, "/".join(key), deployment, problem, silent)
+    before = get_str(lease, "metadata", "annotations", ANNOTATION_LED_BEFORE)
+    transitions = get_int(lease, "spec", "leaseTransitions") or 0
+    return ControllerState(
+        running, leader, since, renewed, "/".join(key), deployment, problem, silent, before, transitions
+    )

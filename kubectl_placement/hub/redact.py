@@ -12,8 +12,6 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-import yaml
-
 from kubectl_placement.hub.controller_settings import (
     CONFIG_KEY,
     config_map_name,
@@ -41,6 +39,7 @@ from placement_ac.core.api.decode import secret
 from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, key_of, name_of
 from placement_ac.core.api.kueue_deployment import is_kueue
 from placement_ac.core.api.kueue_gates import KUEUE_CONFIG_KEY, KUEUE_CONFIG_MAP
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_ac.core.safe_yaml import NotYaml, load_yaml, yaml_errors
 
 _REPLACED: Final = base64.b64encode(REDACTED.encode()).decode()
@@ -192,7 +191,7 @@ def _settings_text(content: str) -> str:
         body = load_yaml(content)
         with yaml_errors():
             changed = _changed(body, "env", _hidden_variables)
-            return content if changed == body else yaml.safe_dump(changed, sort_keys=False)
+            return content if changed == body else to_yaml(changed)
     except NotYaml:
         return REDACTED
 

@@ -32,7 +32,7 @@ from placement_ac.core.api.constants import (
     Kind,
     Resource,
 )
-from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, get_value, key_of
+from placement_ac.core.api.fields import Key, get_dict, get_list, get_str, get_texts, get_value, key_of
 from placement_ac.core.api.managed_fields import owned_by
 
 PLANNED_KINDS: Final = frozenset((*DECISION_KINDS, *QUEUE_KINDS)) - {WORKLOAD}
@@ -158,7 +158,7 @@ def _merged(there: Object | None, wanted: Object, kind: Kind) -> Object:
         name = "/".join(filter(None, key_of(wanted)))
         fresh: Object = {"uid": f"uid of the new {kind.kind} {name}", "generation": 1}
         named = {key: value for key, value in wanted["metadata"].items() if key in ("name", "namespace")}
-        given = {field: found for field, found in texts.items() if found}
+        given = {field: get_texts(found) for field, found in texts.items() if found}
         head = {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
         return head | {"metadata": named | given | fresh} | content
     last = _last_applied(there, wanted)
@@ -205,12 +205,16 @@ def _content(obj: Mapping[str, Any]) -> Object:
     content = {key: value for key, value in obj.items() if key not in _NOT_CONTENT}
     plain = obj.get("stringData")
     if isinstance(plain, dict):
-        encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in plain.items()}
+        encoded = {
+            key: base64.b64encode(("" if text is None else str(text)).encode()).decode()
+            for key, text in plain.items()
+        }
         content["data"] = (content.get("data") or {}) | encoded
     return content
 
 
-def _texts(obj: Mapping[str, Any], field: str) -> dict[str, str]:
+def _texts(obj: Mapping[str, Any], field: str) -> dict[str, str | None]:
+    """Return labels or annotations; null is "" in a new object, and removes one from an old one."""
     found = (obj.get("metadata") or {}).get(field) or {}
     return {key: value for key, value in found.items() if key != LAST_APPLIED}
 

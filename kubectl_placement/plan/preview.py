@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final, Literal
 
-import yaml
-
 from kubectl_placement.hub.dump import Dump, Object, condition_of
 from kubectl_placement.hub.hub_view import PASSED, all_elapsed_but
 from placement_ac.core.api.constants import ANNOTATION_DRAINING, FIELD_MANAGER, MULTIKUEUE_CONFIG, Kind
@@ -19,6 +17,7 @@ from placement_ac.core.api.decode import kueue_object
 from placement_ac.core.api.objects import KueueObject
 from placement_ac.core.api.schemas import Condition
 from placement_ac.core.api.text import duration_text
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_ac.core.inputs.state import Plan, SinceKind, Snapshot
 from placement_ac.core.plan.diff import Apply, Delete, Phase, SetCondition, diff
 from placement_ac.core.plan.plan import plan
@@ -176,13 +175,7 @@ def _write(
 def _lines(obj: Object | None) -> list[str]:
     if obj is None:
         return []
-    text: str = yaml.dump(obj, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000)
-    return text.splitlines()
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # whichever was built
-    def ignore_aliases(self, _: object) -> bool:
-        return True
+    return to_yaml(obj, width=10_000).splitlines()
 
 
 def _visible_part(obj: Object | None) -> Object | None:

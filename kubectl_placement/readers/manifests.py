@@ -21,9 +21,15 @@ from pydantic import AfterValidator, Field
 from kubectl_placement.hub.dump import Dump, InvalidManifest, Object
 from kubectl_placement.hub.dump_files import dump_of, kind_of
 from placement_ac.core.api.constants import Resource
-from placement_ac.core.api.fields import Obj
+from placement_ac.core.api.fields import Obj, get_texts
 from placement_ac.core.api.shapes import ApiModel, validate
-from placement_ac.core.safe_yaml import TOO_MANY_ALIASES, VALUES_PER_CHARACTER, NotYaml, load_documents
+from placement_ac.core.safe_yaml import (
+    TOO_MANY_ALIASES,
+    VALUES_PER_CHARACTER,
+    NotYaml,
+    as_in_json,
+    load_documents,
+)
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """The files of a folder that kubectl reads."""
@@ -71,8 +77,17 @@ def read_dump(names: Iterable[str]) -> Dump:
         (doc, source[0]) for name in names for source in _sources(name) for doc in _documents(source)
     ]
     objects = (obj for document, name in documents for obj in _unfolded(document, name))
-    named = (obj for obj in objects if "name" in obj["metadata"])
+    named = (_with_texts(obj) for obj in objects if "name" in obj["metadata"])
     return dump_of(named, filter(None, (_kind_of_list(document) for document, _ in documents)))
+
+
+def _with_texts(obj: Object) -> Object:
+    """Return an object as an API server keeps it: a label or an annotation that is null is ""."""
+    metadata = obj["metadata"]
+    texts = {field: metadata.get(field) or {} for field in ("labels", "annotations")}
+    if not any(None in pairs.values() for pairs in texts.values()):
+        return obj
+    return obj | {"metadata": metadata | {field: get_texts(pairs) for field, pairs in texts.items()}}
 
 
 def _kind_of_list(document: Any) -> Resource | None:
@@ -167,7 +182,7 @@ def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise ValueError(text)
-    return value
+    return as_in_json(value)
 
 
 def _are_nested_too_deeply(documents: list[Any]) -> bool:
@@ -271,8 +286,8 @@ class _Metadata(_Strict):
     uid: str | None = None
     resource_version: str | None = None
     generation: int | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+    labels: dict[str, str | None] | None = None
+    annotations: dict[str, str | None] | None = None
     owner_references: list[_Owner] | None = None
     managed_fields: list[_Manager] | None = None
 

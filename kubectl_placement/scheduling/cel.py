@@ -1,57 +1,39 @@
 """
 CEL expressions of a Placement's `celSelector`.
 
-Pure. Compiling objects to what cel-go objects to: wrong syntax, and names
-nobody declared. An expression that cel-go compiles and celpy does not is unsupported,
-and no objection: see `cel_syntax`, and `ABSENT`. Types are checked when the expression
-runs, where a wrong one makes the cluster not match; cel-go finds some of them
-when compiling. The cost is limited, see `cel_budget`. Source of the environment:
+Pure. Compiling objects to what OCM's package objects to, types too. An expression beyond a limit that
+OCM does not have is not evaluated: that says nothing about what OCM does. Source of the environment:
 open-cluster-management.io/sdk-go `pkg/cel` and ocm `pkg/placement/helpers/cel.go`.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, Final
 
-import celpy
-import lark
-from celpy.adapter import json_to_cel
-from celpy.celparser import CELParseError
-from celpy.celtypes import BoolType
-from celpy.evaluation import base_functions
-
-from kubectl_placement.scheduling.cel_budget import (
-    STEPS,
-    Budget,
-    PayingEvaluator,
-    TooCostlyError,
-    paid_operators,
+from kubectl_placement.scheduling.cel_environment import (
+    Environment,
+    Function,
+    NotEvaluatedError,
+    Program,
+    RefusedError,
 )
-from kubectl_placement.scheduling.cel_functions import ABSENT, ABSENT_NAMESPACES, FUNCTIONS, Function
-from kubectl_placement.scheduling.cel_regex import Regex
-from kubectl_placement.scheduling.cel_syntax import plain_syntax
+from kubectl_placement.scheduling.cel_functions import JSON, KUBERNETES
+from kubectl_placement.scheduling.cel_growth import require_bounded
+from kubectl_placement.scheduling.cel_quantities import canonical
 from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.selectors import UnsupportedError
-from placement_ac.core.api.fields import Obj, get_dict, get_list, name_of
+from placement_ac.core.api.fields import Obj, get_dict, get_list
 from placement_ac.core.api.label_selector import SelectorError
 
-_MACROS = frozenset(("map", "filter", "all", "exists", "exists_one"))
-_MACRO_ARGUMENTS = 2
-"""A variable and an expression. cel-go also has macros of three, which celpy evaluates wrongly."""
-_DECLARED = frozenset(
-    ("managedCluster", "bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
-)
-_CALLABLE = (
-    frozenset(base_functions) | frozenset(FUNCTIONS) | _MACROS | {"has", "dyn", "scores", "find", "findAll"}
-)
 _KEPT_EXPRESSIONS = 512
 KEPT_ANSWERS = 20_000
-_SHOWN = 40
 _LONG = 200
 _NOT_TRUE = "is not true"
-TOO_COSTLY = f"is too costly: it takes more than {STEPS:,} steps"
-"""The answer of an expression that is given up; the cluster does not match then, as in OCM."""
+_FLEET: Final = ContextVar[Fleet]("fleet")
+"""Where `scores` looks; functions are bound to the environment, which all fleets share."""
 
 
 class CelError(SelectorError):
@@ -60,10 +42,10 @@ class CelError(SelectorError):
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression: its text, the tree celpy runs, and whether it looks beyond the cluster."""
+    """A compiled expression: its text, the program, and whether it looks beyond the cluster."""
 
     text: str
-    tree: lark.Tree[lark.Token]
+    program: Program
     reads_scores: bool
 
     def is_true(self, cluster: Obj, fleet: Fleet) -> bool:
@@ -71,11 +53,11 @@ class Expression:
         return not self.lack(cluster, fleet)
 
     def lack(self, cluster: Obj, fleet: Fleet) -> str:
-        """Return why `cluster` does not match: the predicate of a sentence, empty if it matches."""
-        answer = _evaluate(self, cluster, fleet) if self.reads_scores else self._known(cluster, fleet)
-        if answer == TOO_COSTLY:
-            fleet.costly[self.text] = answer
-        return answer
+        """Return why `cluster` does not match: the predicate of a sentence, empty if it matches.
+
+        Raises UnsupportedError if the evaluation goes beyond a limit.
+        """
+        return self._evaluated(cluster, fleet) if self.reads_scores else self._known(cluster, fleet)
 
     def _known(self, cluster: Obj, fleet: Fleet) -> str:
         # The cluster is kept with its answer, for the id of a freed one may come again.
@@ -83,9 +65,19 @@ class Expression:
         if known is not cluster:
             if len(fleet.memo) >= KEPT_ANSWERS:
                 fleet.memo.clear()
-            answer = _evaluate(self, cluster, fleet)
+            answer = self._evaluated(cluster, fleet)
             fleet.memo[self.text, id(cluster)] = cluster, answer
         return answer
+
+    def _evaluated(self, cluster: Obj, fleet: Fleet) -> str:
+        try:
+            with reading(fleet):
+                is_true = self.program.is_true({"managedCluster": as_typed(cluster)})
+        except NotEvaluatedError as error:
+            raise _not_evaluated(self.text, error) from error
+        except RecursionError as error:
+            raise _not_evaluated(self.text, NotEvaluatedError("the cluster is too deep")) from error
+        return "" if is_true else _NOT_TRUE
 
 
 @lru_cache(_KEPT_EXPRESSIONS)
@@ -94,95 +86,74 @@ def compile_expression(text: str) -> Expression:
 
     Raises CelError, which says what is wrong and where, or UnsupportedError if OCM may compile it.
     """
-    plain, extension = plain_syntax(text)
     try:
-        tree = celpy.Environment().compile(plain)
-    except CELParseError as error:
-        where = f" at line {error.line}, column {error.column}" if error.line else ""
-        raise CelError(f"compilation failed: syntax error{where}: {text}") from error
+        program = ocm().compile(text)
+        require_bounded(text)
+    except RefusedError as error:
+        raise CelError(f"compilation failed: {error}: {_shown(text)}") from error
+    except NotEvaluatedError as error:
+        raise _not_evaluated(text, error) from error
+    return Expression(text, program, "scores" in text)
+
+
+def _not_evaluated(text: str, why: NotEvaluatedError) -> UnsupportedError:
+    return UnsupportedError(f"the CEL expression is not evaluated, because {why}: {_shown(text)}")
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
+
+
+@cache
+def ocm() -> Environment:
+    """Return the environment of OCM's placement controller."""
+    scores = Function("dyn.scores(string) list(dyn)", _scores)
+    return Environment(
+        {"managedCluster": "map(string,dyn)"},
+        {"strings": None, "optional": None},
+        (*KUBERNETES, *JSON, scores),
+    )
+
+
+@contextmanager
+def reading(fleet: Fleet) -> Iterator[None]:
+    """Let `scores` look in `fleet`."""
+    token = _FLEET.set(fleet)
     try:
-        undeclared = list(_undeclared(tree, frozenset()))
-    except RecursionError as error:
-        raise CelError(f"compilation failed: recursion limit exceeded: {text[:_SHOWN]} …") from error
-    wrong = next((name for name in undeclared if name not in ABSENT | ABSENT_NAMESPACES), "")
-    if wrong:
-        raise CelError(f"compilation failed: undeclared reference to '{wrong}': {text}")
-    if extension or undeclared:
-        name = extension or undeclared[0]
-        raise UnsupportedError(f"the CEL expression uses {name}, which only OCM can evaluate: {text[:_LONG]}")
-    return Expression(text, tree, any(_called(node) == "scores" for node in tree.iter_subtrees()))
+        yield
+    finally:
+        _FLEET.reset(token)
 
 
-def _evaluate(expression: Expression, cluster: Obj, fleet: Fleet) -> str:
-    budget = Budget()
-    functions = {
-        **FUNCTIONS,
-        **paid_operators(budget, FUNCTIONS),
-        **Regex(budget).functions(),
-        "scores": _scores_of(fleet),
-    }
-    activation = celpy.Environment().program(expression.tree, functions).new_activation()
-    try:
-        evaluator = PayingEvaluator(expression.tree, activation, budget)
-        answer = evaluator.evaluate({"managedCluster": json_to_cel(_as_typed(cluster))})
-    except TooCostlyError:
-        return TOO_COSTLY
-    except Exception:  # noqa: BLE001, RUF100  celpy lets any Python error of a wrong operand through
-        return _NOT_TRUE
-    return "" if isinstance(answer, BoolType) and answer else _NOT_TRUE
+def _scores(cluster: Any, name: str) -> list[dict[str, Any]]:
+    """Return the items of an AddOnPlacementScore of `cluster`; raise ValueError if there is none."""
+    namespace = cluster["metadata"]["name"]
+    obj = _FLEET.get().scores.get((namespace, name))
+    if obj is None:
+        raise ValueError(f"failed to get score {name}")
+    items = get_list(obj, "status", "scores")
+    return [{"name": item.get("name"), "value": item.get("value")} for item in items]
 
 
-def _scores_of(fleet: Fleet) -> Function:
-    """Make `<cluster>.scores(<name>)`: the items of an AddOnPlacementScore, an error if there is none."""
-
-    def scores(cluster: Obj, name: str) -> object:
-        obj = fleet.scores.get((str(name_of(cluster)), str(name)))
-        if obj is None:
-            raise ValueError(f"failed to get score {name}")
-        items = get_list(obj, "status", "scores")
-        return json_to_cel([{"name": item.get("name"), "value": item.get("value")} for item in items])
-
-    return scores
-
-
-def _as_typed(cluster: Obj) -> dict[str, Any]:
-    """Return `cluster` with its quantities as text, as Go's typed object holds them."""
-    status = get_dict(cluster, "status")
+def as_typed(cluster: Obj) -> dict[str, Any]:
+    """Return `cluster` as OCM's typed object is: no kind, no null, canonical amounts, some fields always."""
+    given = _without_nulls(cluster)
+    metadata, spec, status = (get_dict(given, field) for field in ("metadata", "spec", "status"))
     amounts = {
-        field: {name: str(value) for name, value in get_dict(status, field).items()}
+        field: {name: canonical(str(value)) for name, value in get_dict(status, field).items()}
         for field in ("allocatable", "capacity")
         if field in status
     }
-    return {**cluster, "status": {**status, **amounts}} if amounts else dict(cluster)
+    return {
+        "metadata": metadata,
+        "spec": {"hubAcceptsClient": False, **spec},
+        "status": {"conditions": None, "version": {}, **status, **amounts},
+    }
 
 
-def _undeclared(tree: lark.Tree[lark.Token], known: frozenset[str]) -> Iterator[str]:
-    """Yield the names in `tree` that nothing declares; `known`: the variables of the macros around it."""
-    if tree.data == "ident" and str(tree.children[0]) not in _DECLARED | known:
-        yield str(tree.children[0])
-    called = _called(tree)
-    arguments = _arguments(tree)
-    if called and called not in _CALLABLE:
-        yield called
-    if tree.data == "member_dot_arg" and called in _MACROS | ABSENT:
-        known |= _macro_variables(arguments)
-        if called in _MACROS and len(arguments) > _MACRO_ARGUMENTS:
-            yield f"{called}/{len(arguments)}"
-    for child in tree.children:
-        if isinstance(child, lark.Tree):
-            yield from _undeclared(child, known)
-
-
-def _called(tree: lark.Tree[lark.Token]) -> str:
-    place = {"member_dot_arg": 1, "ident_arg": 0}.get(str(tree.data))
-    return "" if place is None else str(tree.children[place])
-
-
-def _arguments(tree: lark.Tree[lark.Token]) -> list[lark.Tree[lark.Token]]:
-    last = tree.children[-1] if tree.data in ("member_dot_arg", "ident_arg") else None
-    return [arg for arg in last.children if isinstance(arg, lark.Tree)] if isinstance(last, lark.Tree) else []
-
-
-def _macro_variables(arguments: list[lark.Tree[lark.Token]]) -> frozenset[str]:
-    """Return the names that a macro may declare: the last argument of one is an expression."""
-    return frozenset(str(ident.children[0]) for each in arguments[:-1] for ident in each.find_data("ident"))
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value

@@ -1,237 +1,202 @@
 """
-The functions OCM adds to CEL, less `scores`, which needs the fleet, and `cel_regex`.
+The functions that Kubernetes and OCM add to CEL.
 
-Pure. Sources: open-cluster-management.io/sdk-go `pkg/cel` for the libraries;
-cel-go `ext.Strings` and k8s.io/apiserver `pkg/cel/library` (lists, regex,
-quantity, semver) for the functions. Wrong arguments raise ValueError or
-TypeError, which CEL turns into an error of the expression. Not here:
-those in `ABSENT`.
+Pure. Sources: k8s.io/apiserver `pkg/cel/library`; open-cluster-management.io/sdk-go `pkg/cel/library` for
+`parseJSON`. Wrong arguments raise ValueError or TypeError, which CEL turns into an error of the expression.
 """
 
 import json
-import operator
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
 
-from celpy.adapter import json_to_cel
-from celpy.celtypes import BoolType, DoubleType, DurationType, IntType, ListType, StringType, UintType
-from celpy.evaluation import CELEvalError
+from kubectl_placement.scheduling import cel_formats
+from kubectl_placement.scheduling.cel_addresses import (
+    cidr_of,
+    contains_cidr,
+    contains_ip,
+    escaped_path,
+    host_of,
+    interface,
+    ip_of,
+    is_global_unicast,
+    is_link_local_multicast,
+    parse_ip,
+    parse_url,
+    port_of,
+    query_of,
+)
+from kubectl_placement.scheduling.cel_environment import Function, opaque
+from kubectl_placement.scheduling.cel_quantities import (
+    added,
+    approximate,
+    as_integer,
+    is_integer,
+    read_quantity,
+    subtracted,
+    value_of,
+)
+from kubectl_placement.scheduling.cel_regex import find, find_all
+from kubectl_placement.scheduling.cel_versions import compare_versions, normalized, read_version
 
-from placement_ac.core.api.quantities import exact
-
-Function: TypeAlias = Callable[..., Any]
-"""From CEL values to a CEL value; celpy itself types them no closer."""
-
-# Sources: semver.org 2.0.0; `semverlib.go` for `normalize`: a leading `v`, leading zeros, missing numbers.
-_NUMBER = r"(0|[1-9][0-9]*)"
-_PRE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"  # a number has no leading zeros
-_TAIL = rf"(?:-(?P<pre>{_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-_STRICT = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}{_TAIL}")
-_LOOSE = re.compile(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?{_TAIL}")
-
-_DURATION = re.compile(
-    r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|ms|s|m|h))+"
-)  # Go: time.ParseDuration
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Quantity:
-    """A Kubernetes quantity inside an expression."""
-
-    value: Fraction
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class SemanticVersion:
-    """A version in its order; build metadata does not count and is not kept.
-
-    `pre`: of each part of a prerelease, whether it is a text, its number and its text.
-    """
-
-    major: int
-    minor: int
-    patch: int
-    is_release: bool
-    pre: tuple[tuple[bool, int, str], ...]
+_ITEMS: Final = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration")
+_ADDABLE: Final = ("int", "uint", "double", "duration")
+_CLASSES: Final = ((bool,), (int, float), (str,), (bytearray,), (datetime,), (timedelta,))
 
 
-def parse_version(text: str, normalize: bool = False) -> SemanticVersion:
-    """Return the version; raise ValueError if `text` is none."""
-    match = (_LOOSE if normalize else _STRICT).fullmatch(text)
-    if match is None:
-        raise ValueError(f"{text!r} is no semantic version")
-    major, minor, patch = (int(match[index] or 0) for index in (1, 2, 3))
-    parts = match["pre"].split(".") if match["pre"] else ()
-    pre = tuple((False, int(part), "") if part.isdigit() else (True, 0, part) for part in parts)
-    return SemanticVersion(major, minor, patch, not pre, pre)
-
-
-def _quantity(text: Any) -> Quantity:
-    if (value := exact(text)) is None:
-        raise ValueError(f"{text!r} is no quantity")
-    return Quantity(value)
-
-
-def _accepts(parse: Function) -> Function:
+def _accepts(parse: Callable[..., object]) -> Callable[..., bool]:
     """Return the function that says whether `parse` takes its arguments."""
 
-    def accepted(*arguments: Any) -> BoolType:
+    def accepted(*arguments: Any) -> bool:
         try:
             parse(*arguments)
         except ValueError:
-            return BoolType(False)
-        return BoolType(True)
+            return False
+        return True
 
     return accepted
 
 
-def _amount(other: Any) -> Fraction:
-    return other.value if isinstance(other, Quantity) else Fraction(int(other))
+def _of(name: str, make: Callable[..., object]) -> Callable[..., dict[str, object]]:
+    return lambda *arguments: opaque(name, make(*arguments))
 
 
-def _compare(left: Any, right: Any) -> IntType:
-    if type(left) is not type(right) or not isinstance(left, Quantity | SemanticVersion):
+def _sign(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+def _comparable(items: list[Any]) -> list[Any]:
+    """Return `items` if all are of one kind; raise TypeError."""
+    if not any(all(type(item) in kinds for item in items) for kinds in _CLASSES):
         raise TypeError("no such overload")
-    return IntType((left > right) - (left < right))
+    return items
 
 
-def _as_integer(quantity: Quantity) -> IntType:
-    if quantity.value.denominator != 1:
-        raise ValueError("cannot convert value to integer")
-    return IntType(int(quantity.value))
+def _extreme(choose: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+    def chosen(items: list[Any]) -> Any:
+        if not items:
+            raise ValueError(f"{choose.__name__} called on empty list")
+        return choose(_comparable(items))
+
+    return chosen
 
 
-def _strings(texts: list[str]) -> ListType:
-    return ListType([StringType(text) for text in texts])
+def _is_sorted(items: list[Any]) -> bool:
+    return all(left <= right for left, right in zip(items, _comparable(items)[1:], strict=False))
 
 
-def _position(where: Any, what: Any, start: int = 0) -> IntType:
-    if isinstance(where, str):
-        return IntType(str(where).find(str(what), int(start)))
-    return IntType(where.index(what) if what in where else -1)
-
-
-def _last_position(where: Any, what: Any, last: int | None = None) -> IntType:
-    if isinstance(where, str):
-        return IntType(str(where).rfind(str(what), 0, None if last is None else int(last) + len(str(what))))
-    return IntType(max((index for index, item in enumerate(where) if item == what), default=-1))
-
-
-def _substring(text: str, start: int, end: int | None = None) -> StringType:
-    stop = len(text) if end is None else int(end)
-    if not 0 <= start <= stop <= len(text):
-        raise ValueError("index out of range")
-    return StringType(str(text)[int(start) : stop])
-
-
-def _split(text: str, separator: str, limit: int = -1) -> ListType:
-    if limit in (0, 1):
-        return _strings([str(text)] if limit else [])
-    if not separator:
-        raise ValueError("an empty separator is not supported here")
-    return _strings(str(text).split(str(separator), int(limit) - 1 if limit > 0 else -1))
-
-
-def _ascii(change: Callable[[str], str]) -> Function:
-    return lambda text: StringType("".join(change(char) if char.isascii() else char for char in str(text)))
-
-
-def _sum(values: Any) -> Any:
-    if not all(isinstance(value, IntType | UintType | DoubleType | DurationType) for value in values):
+def _sum(items: list[Any]) -> Any:
+    if not all(type(item) in (int, float, timedelta) for item in items):
         raise TypeError("no such overload")  # Python adds lists as well, in quadratic time
-    return sum(values[1:], values[0]) if values else IntType(0)
+    return sum(items[1:], items[0]) if items else 0
 
 
-def _remainder(left: Any, right: Any) -> Any:
-    if isinstance(left, str | bytes):
-        raise TypeError("no such overload")  # Python would format it, as long as a width says
-    return left % right
+def _position(items: Sequence[Any], item: Any) -> int:
+    return next((index for index, each in enumerate(items) if _equal(each, item)), -1)
 
 
-def _duration(value: Any) -> DurationType:
-    if isinstance(value, str) and not _DURATION.fullmatch(value):
-        raise ValueError(f"{value!r} is no duration")  # celpy's own pattern takes exponential time
-    return DurationType(value)
+def _last_position(items: Sequence[Any], item: Any) -> int:
+    return next((index for index in range(len(items) - 1, -1, -1) if _equal(items[index], item)), -1)
 
 
-def _numeric(compare: Function) -> Function:
-    """Let integers and doubles be compared with each other, as cel-go does at run time."""
-    numbers = (IntType, UintType, DoubleType)
-
-    def compared(left: Any, right: Any) -> Any:
-        if isinstance(left, numbers) and isinstance(right, numbers):
-            return BoolType(compare(Fraction(left), Fraction(right)))
-        wrong = next((side for side in (left, right) if isinstance(side, CELEvalError)), None)
-        return wrong or BoolType(compare(left, right))
-
-    return compared
+def _equal(left: Any, right: Any) -> bool:
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
-FUNCTIONS: dict[str, Function] = {
-    "quantity": _quantity,
-    "isQuantity": _accepts(_quantity),
-    "sign": lambda quantity: _compare(quantity, Quantity(Fraction(0))),
-    "isInteger": lambda quantity: BoolType(quantity.value.denominator == 1),
-    "asInteger": _as_integer,
-    "asApproximateFloat": lambda quantity: DoubleType(float(quantity.value)),
-    "add": lambda quantity, other: Quantity(quantity.value + _amount(other)),
-    "sub": lambda quantity, other: Quantity(quantity.value - _amount(other)),
-    "semver": parse_version,
-    "isSemver": _accepts(parse_version),
-    "major": lambda version: IntType(version.major),
-    "minor": lambda version: IntType(version.minor),
-    "patch": lambda version: IntType(version.patch),
-    "isLessThan": lambda left, right: BoolType(_compare(left, right) < 0),
-    "isGreaterThan": lambda left, right: BoolType(_compare(left, right) > 0),
-    "compareTo": _compare,
-    "parseJSON": lambda text: json_to_cel(json.loads(str(text))),
-    "charAt": lambda text, index: _substring(text, index, min(int(index) + 1, len(text))),
-    "indexOf": _position,
-    "lastIndexOf": _last_position,
-    "join": lambda parts, separator="": StringType(str(separator).join(map(str, parts))),
-    "lowerAscii": _ascii(str.lower),
-    "upperAscii": _ascii(str.upper),
-    "replace": lambda text, old, new, limit=-1: StringType(str(text).replace(str(old), str(new), int(limit))),
-    "split": _split,
-    "substring": _substring,
-    "trim": lambda text: StringType(str(text).strip()),
-    "reverse": lambda text: StringType(str(text)[::-1]),
-    "sum": _sum,
-    "min": min,
-    "max": max,
-    "isSorted": lambda values: BoolType(all(map(operator.le, values, values[1:]))),
-    "duration": _duration,
-    "_%_": _remainder,
-    "_<_": _numeric(operator.lt),
-    "_<=_": _numeric(operator.le),
-    "_>_": _numeric(operator.gt),
-    "_>=_": _numeric(operator.ge),
-}
+def _parse_json(text: str) -> Any:
+    """Read JSON as Go does: every number is a double, and `NaN` is none."""
 
-ABSENT = frozenset(
-    (
-        *("url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery"),
-        *("ip", "isIP", "family", "isUnspecified", "isLoopback", "isGlobalUnicast", "isCanonical"),
-        *("isLinkLocalUnicast", "isLinkLocalMulticast"),
-        *("cidr", "isCIDR", "containsIP", "containsCIDR", "prefixLength", "masked"),
-        *("format", "named", "validate", "quote"),
-        *("dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "labelValue", "uri", "uuid"),
-        *("dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix", "byte", "date", "datetime"),
-        *("of", "ofNonZeroValue", "none", "or", "value", "orValue", "hasValue", "optMap", "optFlatMap"),
-        *("unwrap", "unwrapOpt", "first", "last"),
-        *("equivalent", "intersects", "existsOne", "transformList", "transformMap", "transformMapEntry"),
-        *("bind", "decode", "encode", "greatest", "least", "abs", "ceil", "floor", "round", "trunc"),
-        *("isNaN", "isInf", "isFinite", "sqrt"),
-        *("distinct", "flatten", "range", "slice", "sort", "sortBy"),
-        *(f"{macro}/3" for macro in ("all", "exists", "map")),
-    )
+    def refuse(word: str) -> None:
+        raise ValueError(f"failed to parse json: {word}")
+
+    return json.loads(text, parse_int=float, parse_constant=refuse)
+
+
+QUANTITIES: Final = (
+    Function("quantity(string) Quantity", _of("Quantity", read_quantity)),
+    Function("isQuantity(string) bool", _accepts(read_quantity)),
+    Function("sign(Quantity) int", lambda each: _sign(value_of(each), 0)),
+    Function("Quantity.isGreaterThan(Quantity) bool", lambda a, b: value_of(a) > value_of(b)),
+    Function("Quantity.isLessThan(Quantity) bool", lambda a, b: value_of(a) < value_of(b)),
+    Function("Quantity.compareTo(Quantity) int", lambda a, b: _sign(value_of(a), value_of(b))),
+    Function("Quantity.asApproximateFloat() double", approximate),
+    Function("Quantity.asInteger() int", as_integer),
+    Function("Quantity.isInteger() bool", is_integer),
+    Function("Quantity.add(Quantity) Quantity", _of("Quantity", added)),
+    Function("Quantity.add(int) Quantity", _of("Quantity", added)),
+    Function("Quantity.sub(Quantity) Quantity", _of("Quantity", subtracted)),
+    Function("Quantity.sub(int) Quantity", _of("Quantity", subtracted)),
 )
-"""Functions and macros that Kubernetes or cel-go have and that are missing here; `/3`: with three arguments.
-
-Which of cel-go's extensions OCM enables depends on its release: any of them may be known to it.
-"""
-ABSENT_NAMESPACES = frozenset(("optional", "sets", "base64", "math", "cel", "lists", "strings"))
-"""The first part of the names of such functions, as in `optional.of(1)`."""
+VERSIONS: Final = (
+    Function("semver(string) Semver", _of("Semver", read_version)),
+    Function("isSemver(string) bool", _accepts(read_version)),
+    Function("Semver.isGreaterThan(Semver) bool", lambda a, b: compare_versions(a, b) > 0),
+    Function("Semver.isLessThan(Semver) bool", lambda a, b: compare_versions(a, b) < 0),
+    Function("Semver.compareTo(Semver) int", compare_versions),
+    Function("Semver.major() int", lambda version: version[0]),
+    Function("Semver.minor() int", lambda version: version[1]),
+    Function("Semver.patch() int", lambda version: version[2]),
+)
+NORMALIZED_VERSIONS: Final = (
+    Function("semver(string,bool) Semver", _of("Semver", normalized)),
+    Function("isSemver(string,bool) bool", _accepts(normalized)),
+)
+"""Version 1 of Kubernetes' library. OCM has version 0, so that it refuses these."""
+ADDRESSES: Final = (
+    Function("ip(string) IP", _of("IP", lambda text: str(parse_ip(text)))),
+    Function("isIP(string) bool", _accepts(parse_ip)),
+    Function("ip.isCanonical(string) bool", lambda text: str(parse_ip(text)) == text),
+    Function("string(IP) string", lambda text: text),
+    Function("IP.family() int", lambda text: parse_ip(text).version),
+    Function("IP.isUnspecified() bool", lambda text: parse_ip(text).is_unspecified),
+    Function("IP.isLoopback() bool", lambda text: parse_ip(text).is_loopback),
+    Function("IP.isLinkLocalMulticast() bool", is_link_local_multicast),
+    Function("IP.isLinkLocalUnicast() bool", lambda text: parse_ip(text).is_link_local),
+    Function("IP.isGlobalUnicast() bool", is_global_unicast),
+    Function("cidr(string) CIDR", _of("CIDR", lambda text: str(interface(text)))),
+    Function("isCIDR(string) bool", _accepts(interface)),
+    Function("string(CIDR) string", lambda text: text),
+    Function("CIDR.containsIP(string) bool", contains_ip),
+    Function("CIDR.containsIP(IP) bool", contains_ip),
+    Function("CIDR.containsCIDR(string) bool", contains_cidr),
+    Function("CIDR.containsCIDR(CIDR) bool", contains_cidr),
+    Function("CIDR.ip() IP", _of("IP", ip_of)),
+    Function("CIDR.prefixLength() int", lambda text: interface(text).network.prefixlen),
+    Function("CIDR.masked() CIDR", _of("CIDR", cidr_of)),
+)
+URLS: Final = (
+    Function("url(string) URL", _of("URL", lambda text: parse_url(text).geturl())),
+    Function("isURL(string) bool", _accepts(parse_url)),
+    Function("URL.getScheme() string", lambda text: parse_url(text).scheme),
+    Function("URL.getHost() string", lambda text: parse_url(text).netloc.rpartition("@")[2]),
+    Function("URL.getHostname() string", host_of),
+    Function("URL.getPort() string", port_of),
+    Function("URL.getEscapedPath() string", escaped_path),
+    Function("URL.getQuery() map(string,list(string))", query_of),
+)
+FORMATS: Final = (
+    Function("format.named(string) map(string,Format)", cel_formats.named),
+    Function("Format.validate(string) map(string,list(string))", cel_formats.errors_of),
+    *(
+        Function(f"format.{name}() Format", _of("Format", lambda name=name: name))
+        for name in cel_formats.FORMATS
+    ),
+)
+REGEX: Final = (
+    Function("string.find(string) string", find),
+    Function("string.findAll(string) list(string)", find_all),
+    Function("string.findAll(string,int) list(string)", find_all),
+)
+LISTS: Final = (
+    *(Function(f"list({each}).isSorted() bool", _is_sorted) for each in _ITEMS),
+    *(Function(f"list({each}).sum() {each}", _sum) for each in _ADDABLE),
+    *(Function(f"list({each}).min() {each}", _extreme(min)) for each in _ITEMS),
+    *(Function(f"list({each}).max() {each}", _extreme(max)) for each in _ITEMS),
+    *(Function(f"list({each}).indexOf({each}) int", _position) for each in (*_ITEMS, "list(dyn)", "map")),
+    *(
+        Function(f"list({each}).lastIndexOf({each}) int", _last_position)
+        for each in (*_ITEMS, "list(dyn)", "map")
+    ),
+)
+KUBERNETES: Final = (*QUANTITIES, *VERSIONS, *ADDRESSES, *URLS, *FORMATS, *REGEX, *LISTS)
+JSON: Final = (Function("string.parseJSON() dyn", _parse_json),)

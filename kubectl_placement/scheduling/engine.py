@@ -15,7 +15,7 @@ from kubectl_placement.scheduling import conditions
 from kubectl_placement.scheduling.fleet import Fleet, own_decisions
 from kubectl_placement.scheduling.groups import Group, group_decisions, grouped
 from kubectl_placement.scheduling.outcome import ClusterVerdict, FilterStep, SchedulingResult
-from kubectl_placement.scheduling.predicates import costly_expressions, passing, predicate_objections
+from kubectl_placement.scheduling.predicates import passing, predicate_objections
 from kubectl_placement.scheduling.prioritizers import (
     PrioritizerInput,
     Scored,
@@ -107,7 +107,6 @@ def _decide(placement: Obj, fleet: Fleet, pool: Pool, now: datetime, write_score
                 for prioritizer in ranking.scored
                 if prioritizer.missing and ranking.ranked
             ),
-            *costly_expressions(placement, fleet),
         ),
         reschedule_at=tolerated_until(placement, fleet, now),
     )

@@ -28,10 +28,9 @@ def claims_of(cluster: Obj) -> dict[str, str]:
 class Fleet:
     """The objects of a hub that scheduling reads. They do not change; a change makes another fleet.
 
-    `memo`: a cache of CEL results per cluster (0.5 ms each), which fleets may share.
+    `memo`: a cache of CEL results per cluster (0.1 ms each), which fleets may share.
     `cache`: values computed from this fleet, such as the clusters of each namespace
-    (2 ms for 1,000 clusters). `costly`: the CEL expressions that were too costly for
-    a cluster of this fleet, with the message.
+    (2 ms for 1,000 clusters).
     """
 
     clusters: Mapping[Key, Obj] = field(default_factory=dict)
@@ -41,7 +40,6 @@ class Fleet:
     decisions: Mapping[Key, Obj] = field(default_factory=dict)
     memo: Memo = field(default_factory=dict)
     cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    costly: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """Return the value that `compute` returned the first time for this key."""

@@ -99,17 +99,6 @@ def passing(placement: Obj, pool: Pool, fleet: Fleet) -> dict[str, Obj]:
     return dict(fleet.cached(key, matching))
 
 
-def costly_expressions(placement: Obj, fleet: Fleet) -> list[str]:
-    """Return a warning for each CEL expression of `placement` that was too costly for a cluster."""
-    selectors = [
-        item.get("requiredClusterSelector") for item in fields.get_list(placement, "spec", "predicates")
-    ]
-    texts = {
-        text for selector in selectors for text in fields.get_strs(selector, "celSelector", "celExpressions")
-    }
-    return [f"the CEL expression {text} {why}" for text, why in fleet.costly.items() if text in texts]
-
-
 def predicate_objections(placement: Obj, clusters: Mapping[str, Obj], fleet: Fleet) -> dict[str, str]:
     """Return the reason for each cluster that does not pass; raise MisconfiguredError."""
     predicates = predicates_of(placement) if clusters else []

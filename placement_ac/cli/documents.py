@@ -11,28 +11,13 @@ from functools import cache
 from typing import Any, Final, Literal
 
 import click
-import yaml
 from pydantic.alias_generators import to_camel
 
-from placement_ac.core.api.printable import NOT_SHOWN, visible
+from placement_ac.core.api.printable import NOT_SHOWN
 
 Form = Literal["table", "wide", "json", "yaml", "name", "csv", "mermaid"]
-PLAIN_WIDTH: Final = 200
-"""Columns of YAML."""
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # chosen at run time
-    """The C implementation, if available: it is ten times as fast."""
-
-
-def _text_in_yaml(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Return a text between double quotes if it needs escapes: YAML has them only there."""
-    return dumper.represent_scalar(
-        "tag:yaml.org,2002:str", text, style='"' if NOT_SHOWN.search(text) else None
-    )
-
-
-_Dumper.add_representer(str, _text_in_yaml)
+YAML_WIDTH: Final = 200
+"""Columns."""
 
 
 def output(
@@ -72,12 +57,6 @@ def plain(value: object) -> Any:
 def in_json(text: str) -> str:
     """Return JSON with escapes for the characters that terminals would obey, or not show."""
     return NOT_SHOWN.sub(lambda match: json.dumps(match[0])[1:-1], text)
-
-
-def in_yaml(document: object) -> str:
-    """Return a document as YAML with such escapes."""
-    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH)
-    return visible(text)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

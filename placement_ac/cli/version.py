@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from placement_ac.cli.documents import Form, aligned, in_json, in_yaml, output
+from placement_ac.cli.documents import Form, aligned, in_json, output
 from placement_ac.cli.login_options import HubLogin, kueue_namespace_option, login_options, with_client
 from placement_ac.cli.read_command import ReadCommand
 from placement_ac.core.api.constants import DEPLOYMENT, KUEUE_MANAGER
@@ -15,6 +15,7 @@ from placement_ac.core.api.errors import NotFound, Refused
 from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.kueue_deployment import KUEUE_SELECTOR, kueue_deployments
 from placement_ac.core.api.printable import one_line
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_ac.core.inputs.fitness import release_of
 from placement_ac.kube.client import Client
 
@@ -52,7 +53,7 @@ def _emit(versions: Mapping[str, str], form: Form) -> None:
     if form == "json":
         click.echo(in_json(json.dumps(versions, indent=2, ensure_ascii=False)))
     elif form == "yaml":
-        click.echo(in_yaml(dict(versions)), nl=False)
+        click.echo(to_yaml(dict(versions)), nl=False)
     else:
         rows = ((_TITLES[name], one_line(text)) for name, text in versions.items())
         click.echo(aligned([("WHAT", "VERSION"), *rows]))

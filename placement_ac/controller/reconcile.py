@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 import structlog
+from cachetools import LRUCache
 
 from placement_ac.cache.store import Cache
 from placement_ac.controller.background_queries import (
@@ -43,11 +44,12 @@ from placement_ac.core.api.errors import (
 from placement_ac.core.api.objects import Workload
 from placement_ac.core.credentials.provisioning import plan_provisioning
 from placement_ac.core.inputs.identity import WorkerIdentity
-from placement_ac.core.inputs.state import Key, Plan, Snapshot
+from placement_ac.core.inputs.state import Key, KueueObjects, Plan, Snapshot
 from placement_ac.core.inputs.unknown_copies import UnknownCopies
 from placement_ac.core.plan import diff
 from placement_ac.core.plan.conditions import refuse
 from placement_ac.core.plan.event_intents import (
+    deleted_events,
     dispatch_events,
     postable_events,
     reverted_events,
@@ -63,6 +65,7 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 
 log = structlog.get_logger(__name__)
 
+DELETED_REMEMBERED: Final = 1_000
 ASIDE_AGAIN_SECONDS: Final = 30.0
 """The wait after a write that concerns no check has failed."""
 
@@ -143,6 +146,10 @@ class Reconciler:
         self._scores = scores
         self._on_close = on_close
         self._logged = LogDeduplicator()
+        self._seen: dict[Key, KueueObjects] = {}
+        """The generated objects that the last plan of a Placement saw."""
+        self._deleted: LRUCache[str, bool] = LRUCache(DELETED_REMEMBERED)
+        """The uids of objects that this process has deleted, or tried to."""
 
     async def reconcile(self, key: Key) -> bool:
         """Reconcile one key; nothing happens until the cache is complete. Raises Requeue.
@@ -170,6 +177,8 @@ class Reconciler:
             self._scores.cancel()
         self._writer.workload_writes.cancel()
         self._states.clear()
+        self._seen.clear()
+        self._deleted.clear()
 
     async def close(self) -> None:
         """Stop posting events and querying workers."""
@@ -228,6 +237,7 @@ class Reconciler:
         self._states.made_ready(key, result.made_ready)
         self._measure(key, snapshot, wanted, result)
         self._post(snapshot, wanted, result)
+        self._post_deleted(key, snapshot, result)
         if result.error:
             await self._report(key, wanted, result.error)
             raise Requeue(result.error.retry_after) from result.error
@@ -282,6 +292,9 @@ class Reconciler:
         pass_over_undone: bool = False,
     ) -> None:
         """Add the actions that were carried out to `result`, and the first error."""
+        phases = tuple(phases)
+        own = (action.uid for phase in phases for action in phase if isinstance(action, diff.Delete))
+        self._deleted.update(dict.fromkeys(own, True))
         try:
             await self._writer.execute(
                 phases, result.done, pass_over_undone=pass_over_undone, context=context
@@ -310,6 +323,17 @@ class Reconciler:
         )
         reverted, dispatched = reverted_events(snapshot, result.done), dispatch_events(wanted, result.done)
         self._recorder.post((*events, *reverted, *dispatched), snapshot.checks.ours)
+
+    def _post_deleted(self, key: Key, snapshot: Snapshot, result: WriteResult) -> None:
+        """Post the events about objects that others have deleted, once they are made again."""
+        if before := self._seen.get(key):
+            events = deleted_events(snapshot, before, result.done, self._deleted)
+            self._recorder.post(events, snapshot.checks.ours)
+        if result.error or result.undone:
+            return  # what could not be made again is reported then
+        self._seen.pop(key, None)
+        if snapshot.objects.config or snapshot.objects.clusters:
+            self._seen[key] = snapshot.objects
 
     async def _report(self, key: Key, wanted: Plan, error: ApiError) -> None:
         """Report a failure in the log and, if the API server refused a write, in the condition."""

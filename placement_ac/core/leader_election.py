@@ -13,7 +13,13 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final, Self
 
-from placement_ac.core.api.constants import EVENT, EVENTS, FIELD_MANAGER, LEADER_ELECTION
+from placement_ac.core.api.constants import (
+    ANNOTATION_LED_BEFORE,
+    EVENT,
+    EVENTS,
+    FIELD_MANAGER,
+    LEADER_ELECTION,
+)
 
 Body = dict[str, Any]
 Marks = Callable[[], Mapping[str, Mapping[str, str]]]
@@ -184,6 +190,7 @@ class LeaderElection:
         keeps = self.leads(now)
         changes = self._seen is not None and self.holder != self._identity
         return self._lease(
+            led_before=self.holder if changes else "",
             holderIdentity=self._identity,
             leaseDurationSeconds=math.ceil(self._durations.lease),
             acquireTime=before.get("acquireTime") if keeps else _micro(time),
@@ -197,6 +204,7 @@ class LeaderElection:
             return None
         before = _spec(self._seen)
         return self._lease(
+            led_before=self._identity,
             holderIdentity="",
             leaseDurationSeconds=1,
             acquireTime=before.get("acquireTime"),
@@ -204,13 +212,20 @@ class LeaderElection:
             leaseTransitions=_count(before.get("leaseTransitions")),
         )
 
-    def _lease(self, **spec: Any) -> Body:
+    def _lease(self, *, led_before: str, **spec: Any) -> Body:
+        """Return the Lease; `led_before` "": it keeps who led before, as whoever released it has written."""
         known = {} if self._gone or self._seen is None else self._seen["metadata"]
         kept = {key: value for key, value in known.items() if key != "managedFields"}
+        metadata = kept | self._metadata | self._marked(kept)
+        if led_before:
+            metadata["annotations"] = {
+                **(metadata.get("annotations") or {}),
+                ANNOTATION_LED_BEFORE: led_before,
+            }
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": kept | self._metadata | self._marked(kept),
+            "metadata": metadata,
             "spec": spec,
         }
 

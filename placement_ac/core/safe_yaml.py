@@ -77,9 +77,12 @@ class KubectlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ign
 
 
 _TAG: Final = "tag:yaml.org,2002:"
+_NUMBER: Final = f"{_TAG}float"
 _NO_TEXT: Final = frozenset(_TAG + kind for kind in ("bool", "null", "int", "float"))
 _INT: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
+"""The only underscores that Go passes over in a number that begins with its point."""
 _LONGEST_INT: Final = 70
 """Characters: 64 bits in base 2, with sign and prefix."""
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
@@ -87,7 +90,9 @@ _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
 def _number(_: object, node: yaml.ScalarNode) -> float | str:
     """Return the number, or the text if it is none: in Go, an integer has 64 bits."""
-    plain = node.value.replace("_", "")
+    written = node.value
+    plain = _BETWEEN_DIGITS.sub("", written) if written.startswith(".") else written.replace("_", "")
+    plain = re.sub("^0b([-+])", r"\g<1>0b", plain)
     if len(plain) <= _LONGEST_INT and _INT.fullmatch(plain):
         digits = plain.lstrip("+-")
         octal = digits.isdecimal() and digits.startswith("0")
@@ -95,8 +100,13 @@ def _number(_: object, node: yaml.ScalarNode) -> float | str:
         if _INT_MIN <= value <= _INT_MAX:
             return value
     if _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
-        return number
+        return as_in_json(number)
     return str(node.value)
+
+
+def as_in_json(number: float) -> float:
+    """Return a number as Go writes it in JSON, and reads it again: 1.0 and 1e3 are integers of 64 bits."""
+    return int(number) if number.is_integer() and _INT_MIN <= number < _INT_MAX else number
 
 
 for _kind, _pattern, _first in (
@@ -106,7 +116,7 @@ for _kind, _pattern, _first in (
         "yYnNtTfFoO",
     ),
     ("null", r"|~|null|Null|NULL", ["", "~", "n", "N"]),
-    ("float", r"[-+]?(?:[0-9]|\.[0-9])[0-9a-fA-FxXoO_.]*(?:[eE][-+]?[0-9_]+)?", "-+.0123456789"),
+    ("float", r"[-+.0-9][-+0-9a-fA-FxXoO_.]*", "-+.0123456789"),
     ("merge", r"<<", "<"),
 ):
     KubectlLoader.add_implicit_resolver(_TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), list(_first))
@@ -115,10 +125,23 @@ for _kind in ("int", "float"):
 KubectlLoader.add_constructor(f"{_TAG}timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
+def is_text(word: str) -> bool:
+    """Whether kubectl reads a word without quotes as a text."""
+    readings = KubectlLoader.yaml_implicit_resolvers.get(word[:1], ())
+    tag = next((tag for tag, pattern in readings if pattern.match(word)), "")
+    return not tag or (tag == _NUMBER and isinstance(_number(None, yaml.ScalarNode(tag, word)), str))
+
+
 def load_yaml(text: str | bytes) -> Any:
     """Return the content of the only document. Raises NotYaml."""
     with yaml_errors():
         return yaml.load(text, KubectlLoader)  # noqa: S506  # a safe loader
+
+
+def first_document(text: str | bytes) -> Any:
+    """Return the content of the first document; None if there is none. Raises NotYaml."""
+    with yaml_errors():
+        return next(yaml.load_all(text, KubectlLoader), None)  # a safe loader
 
 
 def load_documents(text: str | bytes) -> list[Any]:

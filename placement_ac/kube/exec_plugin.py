@@ -3,7 +3,7 @@ Run a credential plugin as client-go does (plugin/pkg/client/auth/exec), and rea
 
 - A plugin gets our environment, the variables of its configuration, and KUBERNETES_EXEC_INFO: an
   ExecCredential with the cluster, if `provideClusterInfo` says so. It prints one with a token, or a
-  certificate and its key.
+  certificate and its key, in JSON or YAML.
 - It gets our terminal, if there is one and `interactiveMode` is not Never; Always fails without one.
 - With a terminal it takes the time that the user takes. Otherwise it has a session of its own, which is ended
   with all that it started, when it has ended, or its time has, or the caller is cancelled.
@@ -20,13 +20,14 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, BeforeValidator, Field, ValidationError
 
 from placement_ac.core.api.errors import PlacementAcError
 from placement_ac.core.api.shapes import ApiModel
+from placement_ac.core.safe_yaml import NotYaml, first_document
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 InteractiveMode = Literal["", "Never", "IfAvailable", "Always"]
@@ -74,18 +75,23 @@ class ExecPlugin:
     install_hint: str = ""
 
 
+_Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""Null is "", as in Go."""
+
+
 class ExecCredentials(ApiModel):
     """The `status` of a plugin's ExecCredential. Its repr contains no secret."""
 
-    token: str = Field(default="", repr=False)
-    client_certificate_data: str = Field(default="", repr=False)
-    client_key_data: str = Field(default="", repr=False)
+    token: _Text = Field(default="", repr=False)
+    client_certificate_data: _Text = Field(default="", repr=False)
+    client_key_data: _Text = Field(default="", repr=False)
     expiration_timestamp: AwareDatetime | None = None
 
 
 class _ExecCredential(ApiModel):
     api_version: str
-    kind: Literal["ExecCredential"]
+    kind: Literal["ExecCredential", ""] | None = ""
+    """Without one, client-go takes it for an ExecCredential."""
     status: ExecCredentials
 
 
@@ -258,9 +264,11 @@ def _config(cluster: Mapping[str, Any]) -> dict[str, Any]:
 def parse_credentials(output: bytes, plugin: ExecPlugin) -> ExecCredentials:
     """Return the credentials in an ExecCredential that a plugin has printed. Raises PluginFailed."""
     try:
-        credential = _ExecCredential.model_validate(orjson.loads(output))
-    except orjson.JSONDecodeError:
-        raise PluginFailed(f"plugin {plugin.command} gave no JSON") from None
+        # As client-go chooses: a text that begins like JSON is no YAML.
+        read = orjson.loads if output.lstrip().startswith(b"{") else first_document
+        credential = _ExecCredential.model_validate(read(output))
+    except (orjson.JSONDecodeError, NotYaml):
+        raise PluginFailed(f"plugin {plugin.command} gave neither JSON nor YAML") from None
     except ValidationError as error:
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
         raise PluginFailed(

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import click
 
 from kubectl_placement.cli.console import console
-from kubectl_placement.cli.ui import open_in_browser
+from kubectl_placement.cli.ui import opened_in_browser
 from kubectl_placement.cli.ui_thread import UiThread
 from placement_ac.cli.login_options import duration
 from placement_ac.core.api.constants import DRAIN, IMMEDIATE, RemovalPolicy
@@ -154,8 +154,8 @@ def _page(environment: DemoEnvironment, output: str | None) -> Iterator[None]:
     """Serve the page of the hub as long as the `with` lasts, and open it."""
     with UiThread(environment.kubeconfig) as page:
         click.echo(f"The page is at {page.url}", err=output == "json")
-        open_in_browser(page.url)
-        yield
+        with opened_in_browser(page.url):
+            yield
 
 
 async def _run(

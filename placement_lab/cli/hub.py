@@ -7,18 +7,22 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
 
+from placement_ac.core.api.constants import OUR_CONTROLLER
 from placement_ac.core.api.errors import LoginFailed
 from placement_ac.core.kubeconfig.parse import parse_kubeconfig
 from placement_ac.core.kubeconfig.refusals import KubeconfigRefused
 from placement_ac.observability import logs
 from placement_lab.hub import CONTEXT, Hub, write_kubeconfig
-from placement_lab.standins.multikueue import ALL_AT_ONCE
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL
 from placement_lab.standins.runner import KNOWN, StandInFactory, StandIns
+
+DISPATCHERS: Final = {"AllAtOnce": ALL_AT_ONCE, "Incremental": INCREMENTAL}
+"""Kueue's dispatchers by short names. Its configuration takes any text, and then nominates nothing."""
 
 
 def _address(value: str) -> tuple[str, int]:
@@ -34,6 +38,18 @@ def _stand_ins(value: str) -> tuple[str, ...]:
         if name not in KNOWN:
             raise click.BadParameter(f"{name!r} is not a stand-in; known are {', '.join(KNOWN)}")
     return names
+
+
+def _dispatcher(value: str) -> str:
+    name = DISPATCHERS.get(value, value)
+    if "/" not in name:
+        known = ", ".join((*DISPATCHERS, OUR_CONTROLLER))
+        raise click.BadParameter(
+            f"{value!r} is no dispatcher; known are {known}, and DOMAIN/NAME of your own"
+        )
+    if name not in (ALL_AT_ONCE, INCREMENTAL, OUR_CONTROLLER):
+        click.echo(f"Kueue nominates no cluster: a dispatcher of yours has to, as {name}", err=True)
+    return name
 
 
 @click.command("hub", epilog="Example:  placement-ac hub --with ocm,kueue")
@@ -73,10 +89,12 @@ def _stand_ins(value: str) -> tuple[str, ...]:
 @click.option(
     "--dispatcher-name",
     "dispatcher",
-    default=ALL_AT_ONCE,
+    default="AllAtOnce",
+    show_default=True,
+    type=_dispatcher,
     metavar="NAME",
-    help="Kueue's multiKueue.dispatcherName, with --workers: open-cluster-management.io/placement to run the "
-    "controller with --dispatcher true.  [default: AllAtOnce]",
+    help="Kueue's multiKueue.dispatcherName, with --workers: AllAtOnce, Incremental, or "
+    "open-cluster-management.io/placement to run the controller with --dispatcher true.",
 )
 def command(
     address: tuple[str, int],

@@ -34,6 +34,7 @@ from placement_lab.short_waits import short_waits
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.informer import StandIn
 from placement_lab.standins.kueue import NAMESPACE as KUEUES_NAMESPACE
+from placement_lab.standins.kueue_webhooks import JOB_WEBHOOK
 from placement_lab.standins.manifests import apply, connect
 from placement_lab.standins.multikueue import ALL_AT_ONCE, PACES, KueueSettings
 from placement_lab.standins.runner import OCM_ACCESS_PROVIDER, StandInFactory, StandIns
@@ -166,6 +167,7 @@ class DemoEnvironment:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="placement-ac-"))
         self.kubeconfig = Path(folder) / "kubeconfig"
         self.hub = self._stack.enter_context(Hub())
+        self.hub.add_webhook(JOB_WEBHOOK)
         self.hub.write_kubeconfig(self.kubeconfig)
         # The namespace of the controller's Lease, which exists on a hub with Kueue.
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUEUES_NAMESPACE}}

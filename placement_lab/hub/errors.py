@@ -120,5 +120,5 @@ def gone(message: str) -> StatusError:
 
 
 def internal(message: str) -> StatusError:
-    """Return the 500 without a reason that Kubernetes sends for an object that it cannot decode."""
+    """Return the 500 without a reason that Kubernetes sends for an object that it cannot decode, or store."""
     return StatusError(500, "", message)

@@ -2,8 +2,7 @@
 The defaults and the validation of Jobs (batch/v1) that submitters meet, beyond their schema. Pure.
 
 Source: the answers of a kube-apiserver 1.36.2 in tests/placement_lab/hub/job_exchanges.jsonl. Other rules are
-not checked. One differs: `managedBy` can still be set where it is unset, as the stand-in for Kueue's webhook
-sets it when the Job exists.
+not checked.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from placement_ac.core.api.quantities import exact
 from placement_lab.hub import metadata
 from placement_lab.hub.errors import bad_request
+from placement_lab.hub.quantities import canonical
 from placement_lab.structural_schema.schema_node import dumps
 from placement_lab.structural_schema.validation import StatusCause
 from placement_lab.structural_schema.validation import validate as schema_errors
@@ -49,8 +49,6 @@ MANAGER: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[^/]+")
 QUANTITY: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-DECIMAL: Final = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 
 
 # -- defaults
@@ -138,24 +136,6 @@ def _container(container: Object) -> Object:
         for kind, amounts in container["resources"].items()
     }
     return {"imagePullPolicy": policy} | container | {"resources": resources}
-
-
-def canonical(quantity: str | float) -> str:
-    """Return a quantity as an API server writes it: 0.5 as 500m, 1024Mi as 1Gi, 1000m as 1."""
-    number = exact(quantity) or Fraction(0)
-    if (
-        isinstance(quantity, str)
-        and quantity.endswith("i")
-        and abs(number) >= 1024
-        and number.denominator == 1
-    ):
-        power = max(n for n in range(len(BINARY) + 1) if number % 1024**n == 0)
-        return f"{number / 1024**power}{BINARY[power - 1] if power else ''}"
-    powers = (
-        n for n in reversed(range(-3, len(DECIMAL) - 3)) if (number / Fraction(1000) ** n).denominator == 1
-    )
-    power = next(powers, -3) if number else 0
-    return f"{round(number / Fraction(1000) ** power)}{DECIMAL[power + 3]}"
 
 
 def _labelled(job: Object) -> Object:
@@ -286,8 +266,7 @@ def _is_native(name: str) -> bool:
 def _validate_update(spec: Object, live: Object) -> Iterator[StatusCause]:
     old = live["spec"]
     for field in IMMUTABLE:
-        is_set_late = field == "managedBy" and field not in old
-        if spec.get(field) != old.get(field) and not is_set_late:
+        if spec.get(field) != old.get(field):
             yield _immutable(f"spec.{field}", spec.get(field))
     if spec.get("completions") != old.get("completions"):
         if spec["completionMode"] != "Indexed":

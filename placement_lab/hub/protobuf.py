@@ -54,6 +54,25 @@ def _text(data: Any) -> str:
     return bytes(data).decode()
 
 
+def _number(data: Any) -> int | str:
+    """Return a number whose zero Go leaves out of JSON; others, which are pointers, are read by `int`."""
+    return int(data) or ""
+
+
+def _true(data: Any) -> bool | str:
+    """Return a boolean whose false Go leaves out of JSON."""
+    return bool(data) or ""
+
+
+def _quantity(data: Any) -> str:
+    return _text(dict(_fields(data)).get(1, b""))
+
+
+def _int_or_string(data: Any) -> int | str:
+    parts = dict(_fields(data))
+    return _text(parts.get(3, b"")) if parts.get(1) else int(parts.get(2, 0))
+
+
 def _base64(data: Any) -> str:
     return base64.b64encode(data).decode()
 
@@ -79,11 +98,15 @@ class _Many:
         return [self.one(data)]
 
 
-def _message(known: Message) -> Reader:
+def _message(known: Message, name_of: str = "") -> Reader:
+    """Return a reader of a message; one with a name refuses a field with a value that it does not know."""
+
     def read(data: Any) -> dict[str, Any]:
         message: dict[str, Any] = {}
         for number, value in _fields(data):
             if number not in known:
+                if name_of and value:
+                    raise _not_read(f"field {number} of {name_of}")
                 continue
             name, reader = known[number]
             new = reader(value)
@@ -98,11 +121,18 @@ def _message(known: Message) -> Reader:
     return read
 
 
+def _not_read(what: str) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", f"{what} can be read as JSON or YAML only")
+
+
 TEXTS = _Map(_text)
 METADATA = _message({
     1: ("name", _text), 2: ("generateName", _text), 3: ("namespace", _text), 5: ("uid", _text),
     6: ("resourceVersion", _text), 11: ("labels", TEXTS), 12: ("annotations", TEXTS),
-    14: ("finalizers", _Many(_text)),
+    13: ("ownerReferences", _Many(_message({
+        1: ("kind", _text), 3: ("name", _text), 4: ("uid", _text), 5: ("apiVersion", _text),
+        6: ("controller", bool), 7: ("blockOwnerDeletion", bool),
+    }))), 14: ("finalizers", _Many(_text)),
 })  # fmt: skip
 ATTRIBUTES = _message({
     1: ("namespace", _text), 2: ("verb", _text), 3: ("group", _text), 4: ("version", _text),
@@ -121,6 +151,59 @@ RULES = _Many(_message({
 }))  # fmt: skip
 SUBJECT = _message({1: ("kind", _text), 2: ("apiGroup", _text), 3: ("name", _text), 4: ("namespace", _text)})
 ROLE_REF = _message({1: ("apiGroup", _text), 2: ("kind", _text), 3: ("name", _text)})
+EXPRESSION = _message({1: ("key", _text), 2: ("operator", _text), 3: ("values", TEXT_LIST)})
+SELECTOR = _message({1: ("matchLabels", TEXTS), 2: ("matchExpressions", _Many(EXPRESSION))}, "LabelSelector")
+CONTAINER_PORT = _message({
+    1: ("name", _text), 2: ("hostPort", _number), 3: ("containerPort", _number), 4: ("protocol", _text),
+    5: ("hostIP", _text),
+}, "ContainerPort")  # fmt: skip
+VARIABLE = _message({1: ("name", _text), 2: ("value", _text)}, "EnvVar")
+RESOURCES = _message(
+    {1: ("limits", _Map(_quantity)), 2: ("requests", _Map(_quantity))}, "ResourceRequirements"
+)
+CONTAINER = _message({
+    1: ("name", _text), 2: ("image", _text), 3: ("command", TEXT_LIST), 4: ("args", TEXT_LIST),
+    5: ("workingDir", _text), 6: ("ports", _Many(CONTAINER_PORT)), 7: ("env", _Many(VARIABLE)),
+    8: ("resources", RESOURCES), 13: ("terminationMessagePath", _text), 14: ("imagePullPolicy", _text),
+    16: ("stdin", _true), 17: ("stdinOnce", _true), 18: ("tty", _true),
+    20: ("terminationMessagePolicy", _text),
+}, "Container")  # fmt: skip
+POD = _message({
+    2: ("containers", _Many(CONTAINER)), 3: ("restartPolicy", _text),
+    4: ("terminationGracePeriodSeconds", int), 5: ("activeDeadlineSeconds", int), 6: ("dnsPolicy", _text),
+    7: ("nodeSelector", TEXTS), 8: ("serviceAccountName", _text), 9: ("serviceAccount", _text),
+    10: ("nodeName", _text), 11: ("hostNetwork", _true), 12: ("hostPID", _true), 13: ("hostIPC", _true),
+    16: ("hostname", _text), 17: ("subdomain", _text), 19: ("schedulerName", _text),
+    20: ("initContainers", _Many(CONTAINER)), 24: ("priorityClassName", _text),
+}, "PodSpec")  # fmt: skip
+TEMPLATE = _message({1: ("metadata", METADATA), 2: ("spec", POD)})
+JOB = _message({
+    1: ("parallelism", int), 2: ("completions", int), 3: ("activeDeadlineSeconds", int),
+    4: ("selector", SELECTOR), 5: ("manualSelector", bool), 6: ("template", TEMPLATE),
+    7: ("backoffLimit", int), 8: ("ttlSecondsAfterFinished", int), 9: ("completionMode", _text),
+    10: ("suspend", bool), 12: ("backoffLimitPerIndex", int), 13: ("maxFailedIndexes", int),
+    14: ("podReplacementPolicy", _text), 15: ("managedBy", _text),
+}, "JobSpec")  # fmt: skip
+ROLLING_UPDATE = _message({1: ("maxUnavailable", _int_or_string), 2: ("maxSurge", _int_or_string)})
+DEPLOYMENT = _message({
+    1: ("replicas", int), 2: ("selector", SELECTOR), 3: ("template", TEMPLATE),
+    4: ("strategy", _message({1: ("type", _text), 2: ("rollingUpdate", ROLLING_UPDATE)})),
+    5: ("minReadySeconds", _number), 6: ("revisionHistoryLimit", int), 7: ("paused", _true),
+    9: ("progressDeadlineSeconds", int),
+}, "DeploymentSpec")  # fmt: skip
+SERVICE_PORT = _message({
+    1: ("name", _text), 2: ("protocol", _text), 3: ("port", _number), 4: ("targetPort", _int_or_string),
+    5: ("nodePort", _number), 6: ("appProtocol", _text),
+}, "ServicePort")  # fmt: skip
+SERVICE = _message({
+    1: ("ports", _Many(SERVICE_PORT)), 2: ("selector", TEXTS), 3: ("clusterIP", _text), 4: ("type", _text),
+    7: ("sessionAffinity", _text), 10: ("externalName", _text), 11: ("externalTrafficPolicy", _text),
+    18: ("clusterIPs", TEXT_LIST),
+}, "ServiceSpec")  # fmt: skip
+DISRUPTIONS = _message({
+    1: ("minAvailable", _int_or_string), 2: ("selector", SELECTOR), 3: ("maxUnavailable", _int_or_string),
+    4: ("unhealthyPodEvictionPolicy", _text),
+}, "PodDisruptionBudgetSpec")  # fmt: skip
 BINDING: Message = {2: ("subjects", _Many(SUBJECT)), 3: ("roleRef", ROLE_REF)}
 KINDS: dict[str, Message] = {
     "DeleteOptions": {
@@ -139,6 +222,10 @@ KINDS: dict[str, Message] = {
         4: ("stringData", TEXTS),
         5: ("immutable", bool),
     },
+    "Deployment": {2: ("spec", DEPLOYMENT)},
+    "Job": {2: ("spec", JOB)},
+    "PodDisruptionBudget": {2: ("spec", DISRUPTIONS)},
+    "Service": {2: ("spec", SERVICE)},
     "SelfSubjectAccessReview": {2: ("spec", REVIEW)},
     "SelfSubjectReview": {},
     "SelfSubjectRulesReview": {2: ("spec", _message({1: ("namespace", _text)}))},
@@ -151,7 +238,7 @@ KINDS: dict[str, Message] = {
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """Return the object; raises 415 for an unsupported kind, 400 for a malformed message."""
+    """Return the object; raises 415 for an unsupported kind or field, 400 for a malformed message."""
     if not data.startswith(MAGIC):
         raise bad_request("the object provided is unrecognized: no protobuf of Kubernetes")
     try:
@@ -159,7 +246,7 @@ def decode(data: bytes) -> dict[str, Any]:
         kind_of = dict(_fields(envelope[1]))
         kind, api_version = _text(kind_of[2]), _text(kind_of[1])
         if kind not in KINDS:
-            raise StatusError(415, "UnsupportedMediaType", f"{kind} can be read as JSON or YAML only")
+            raise _not_read(kind)
         fields = {1: ("metadata", METADATA), **KINDS[kind]}  # DeleteOptions have no metadata
         body: dict[str, Any] = _message(fields)(envelope.get(2, b""))
     except (KeyError, IndexError, UnicodeDecodeError) as error:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from placement_lab.hub.admission import Webhook
+
 LAST_LINES: dict[str, bytes] = {
     "close": b"",
     "garbage": GARBAGE,
@@ -93,6 +95,10 @@ class Hub(HttpServer):
                     kind.watchers[on_change] = None
 
         self._in_loop(register)
+
+    def add_webhook(self, webhook: Webhook) -> None:
+        """Let a function of this process complete new objects and refuse writes, as an admission webhook."""
+        self._in_loop(lambda: self._api.writes.admission.webhooks.append(webhook))
 
     def write_log(self, namespace: str, pod: str, container: str, *lines: str) -> None:
         """Append lines to the log of a container, soon, also while the hub is unreachable."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from placement_lab.hub.errors import gone
+from placement_lab.hub.errors import gone, internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]  # namespace ("" for a cluster-scoped object), name
 Object = dict[str, Any]
+
+LARGEST_OBJECT = 3 * 2**19  # bytes of JSON: `--max-request-bytes` of etcd is 1.5 MiB by default
 
 
 class Record:
@@ -162,9 +164,15 @@ class Store:
         return self.by_resource[resource].records.get(key)
 
     def put(self, resource: ServedResource, key: Key, obj: Object) -> Record:
-        """Store a new object or a new version of one, under the next version number."""
+        """Store a new object or a new version of one, under the next version number.
+
+        Raises 500 if it is too large for etcd.
+        """
         kind = self.by_resource[resource]
         record = self._stamped(resource, key, obj)
+        if len(record.json(obj["apiVersion"].rpartition("/")[2])) > LARGEST_OBJECT:
+            self.rv -= 1
+            raise internal("etcdserver: request is too large")
         before = kind.records.get(key)
         kind.records[key] = record
         if before is None:

@@ -39,12 +39,16 @@ def prepare(resource: ServedResource, obj: Object, live: Object | None) -> Objec
 
 
 def generate(resource: ServedResource, obj: Object) -> Object:
-    """Return a new object with the fields that the server adds and no field manager owns."""
+    """Return a new object with the fields that the server adds and no field manager owns.
+
+    A built-in kind is encoded with its status, even an empty one, which clients read without a look.
+    """
     if is_job(resource):
         return jobs.generate(obj)
     if is_namespace(resource):
-        return obj | {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
-    return obj
+        obj = obj | {"spec": {"finalizers": ["kubernetes"]}}
+    encoded = not resource.custom and resource.any_version.status and "status" not in obj
+    return obj | {"status": NEW_STATUS.get(resource.plural, {})} if encoded else obj
 
 
 def unowned(resource: ServedResource, obj: Object) -> Object:
@@ -193,6 +197,15 @@ def _is_schema(document: Any) -> bool:
         return False
     return True
 
+
+NEW_STATUS: dict[str, Object] = {
+    "namespaces": {"phase": "Active"},
+    "services": {"loadBalancer": {}},
+    "poddisruptionbudgets": dict.fromkeys(
+        ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0
+    ),
+}
+"""The statuses of new objects that are not empty (Kubernetes: fields without `omitempty`)."""
 
 PREPARE: dict[str, Callable[[Object, Object | None], Object]] = {
     "namespaces": _namespace,

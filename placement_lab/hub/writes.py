@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from placement_lab.hub import field_sets, managed_fields, metadata, options, strategies
+from placement_lab.hub.admission import Admission
 from placement_lab.hub.apply import apply
 from placement_lab.hub.errors import (
     UnknownFieldsError,
@@ -63,6 +64,7 @@ class Writes:
         confirm: Callable[[WriteRequest, Object, Object | None], None],
     ) -> None:
         self.store, self.catalog, self.confirm = store, catalog, confirm
+        self.admission = Admission(store, catalog)
         self.collector = GarbageCollector(store, catalog, soon, self._collect, self._update_owners)
 
     # -- the verbs: each returns the record for the response
@@ -76,6 +78,7 @@ class Writes:
         if request.dry_run and (obj.get("metadata") or {}).get("resourceVersion"):
             meta["resourceVersion"] = obj["metadata"]["resourceVersion"]  # nothing looks at it
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
+        obj = self.admission.default(request, obj)
         if request.version.status and request.resource.custom:
             obj.pop("status", None)
         new = strategies.generate(request.resource, obj)
@@ -198,6 +201,7 @@ class Writes:
         if causes:
             raise invalid(request.resource, name, causes)
         self.confirm(request, obj, live)
+        self.admission.review(request, obj, live)
 
     def _insert(self, request: WriteRequest, obj: Object, owners: managed_fields.Managers) -> Record:
         name = obj["metadata"]["name"]
@@ -365,7 +369,7 @@ class Writes:
         obj = request.prune_and_default(wanted, keep_nulls=request.resource.custom)
         meta = metadata.new_metadata(request.resource, obj["metadata"], request.namespace)
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
-        obj = strategies.generate(request.resource, obj)
+        obj = strategies.generate(request.resource, self.admission.default(request, obj))
         _, owners = apply(request.version.schema, {}, wanted, {}, by, force=True)
         self._validate(request, request.name, obj, None, [])
         return self._insert(request, obj, owners)

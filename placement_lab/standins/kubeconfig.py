@@ -77,12 +77,12 @@ def _objections(config: dict[str, Any]) -> Iterator[str]:
         yield "tokenFile is not allowed"
     for name, cluster in clusters.items():
         yield from _cluster_objections(name, cluster)
-    if not clusters:
+    current = str(config.get("current-context") or "")
+    if not clusters or not current:
         yield (
             "invalid configuration: no configuration has been provided,"
             " try setting KUBERNETES_MASTER environment variable"
         )
-    current = str(config.get("current-context") or "")
     if current not in contexts:
         yield f"context was not found for specified context: {current}"
     else:

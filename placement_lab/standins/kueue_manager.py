@@ -12,6 +12,7 @@ Workload of the check after the batch period. Other controllers do not wait.
 
 import asyncio
 import base64
+import random
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -25,10 +26,8 @@ from placement_ac.core.api.constants import (
     FINALIZER_IN_USE,
     JOB,
     KUBECONFIG_KEY,
-    LABEL_QUEUE,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
-    MULTIKUEUE_CONTROLLER,
     SECRET,
     WORKLOAD,
     Kind,
@@ -38,9 +37,10 @@ from placement_ac.core.api.errors import Conflict, NotFound, Refused
 from placement_ac.core.api.fields import key_of
 from placement_ac.kube.client import Object
 from placement_ac.kube.login import Login
+from placement_lab.standins.deletion import delete_with_dependents
 from placement_lab.standins.informer import Key, Name
 from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, MultiKueue
-from placement_lab.standins.kueue_jobs import workload_name
+from placement_lab.standins.kueue_jobs import removed_at, workload_name
 from placement_lab.standins.kueue_remote import RemoteClient
 from placement_lab.standins.kueue_rules import (
     ActiveCondition,
@@ -50,6 +50,7 @@ from placement_lab.standins.kueue_rules import (
     judge_cluster,
     quota_groups,
     source_of,
+    stop_policy,
 )
 from placement_lab.standins.kueue_workloads import (
     as_deleted,
@@ -64,8 +65,8 @@ from placement_lab.standins.kueue_workloads import (
 )
 from placement_lab.standins.kueue_writes import WorkloadWriter
 from placement_lab.standins.multikueue import (
-    HubQueue,
     KueueSettings,
+    QueueState,
     RemoteWorker,
     WorkloadInputs,
     decide,
@@ -81,8 +82,6 @@ from placement_lab.standins.multikueue.reconcile_group import reconcile_group
 from placement_lab.standins.worker_quota import assigned_quota, used_quota, why_no_quota
 
 SLOTS: Final = 100
-DEFAULT_QUEUE: Final = "default"
-"""The LocalQueue of jobs without the label (Kueue: LocalQueueDefaulting)."""
 REFUSED_RETRY_SECONDS: Final = 0.15
 """The retry interval of a rejected write. Seen: "about 20 times in 3 s" (external-dispatcher.txt)."""
 CONFLICT_RETRY_SECONDS: Final = 0.02
@@ -173,8 +172,6 @@ class Kueue(MultiKueue):
                 self._on_list(name)
             if kind == ADMISSION_CHECK:
                 self._on_check(name)
-            if kind == LOCAL_QUEUE and name == DEFAULT_QUEUE:
-                yield from (("job", *key) for key in self.objects(JOB) if key[0] == namespace)
             if kind in _CONCERN_ALL_WORKLOADS:
                 yield from (("workload", *key) for key in self._last_states)
 
@@ -256,7 +253,7 @@ class Kueue(MultiKueue):
                 case str(controller) if controller == MULTIKUEUE:
                     await self._reconcile_group(where)
                 case "job":
-                    await self._create_workload(where)
+                    await self._reconcile_job(where)
                 case "garbage":
                     await self._collect_garbage()
                 case MULTIKUEUE_CLUSTER.kind:
@@ -324,32 +321,31 @@ class Kueue(MultiKueue):
 
     # -- Jobs and Workloads
 
-    async def _create_workload(self, where: Name) -> None:
-        """Default a Job that has a queue, as Kueue's webhook does, and create its Workload."""
+    async def _reconcile_job(self, where: Name) -> None:
+        """Create the Workload of a Job that has a queue; remove a Job whose time after its end is over."""
         job = self.objects(JOB).get(where)
-        queue = self._queue_name(job) if job else None
-        if job is None or queue is None or is_deleted(job) or self._has_workload(job):
+        if job is None or is_deleted(job):
             return
-        if not is_suspended(job) or "managedBy" not in job["spec"] or not queue_label(job):
-            labels = {"metadata": {"labels": {LABEL_QUEUE: queue}}}
-            spec = {"spec": {"suspend": True, "managedBy": MULTIKUEUE_CONTROLLER}}
-            job = await self.patch(JOB, job, labels | spec)
+        if (end := removed_at(job)) is not None:
+            await self._remove_at(end, job)
+        elif queue_label(job) and not self._has_workload(job):
+            await self._create_workload(job)
+
+    async def _remove_at(self, end: float, job: Object) -> None:
+        """Remove a finished Job, as Kubernetes' TTL controller does, or look at it again when it is time."""
+        namespace, name = key_of(job)
+        if (left := end - time.time()) > 0:
+            self.enqueue(("job", namespace, name), after=left)
+        else:
+            await delete_with_dependents(self.client, self.informer.resources[JOB], name, namespace)
+
+    async def _create_workload(self, job: Object) -> None:
+        if not is_suspended(job):
+            job = await self.patch(JOB, job, {"spec": {"suspend": True}})
         body = workload_of(with_type(job, JOB, "v1"))
         body["metadata"] |= {"name": workload_name(job), "finalizers": [FINALIZER_IN_USE]}
         made = await self.client.create(self.informer.resources[WORKLOAD], body)
         self.informer.remember(WORKLOAD, made)
-
-    def _queue_name(self, job: Object) -> str | None:
-        """Return the LocalQueue of a Job: without the label, `default` unless that is younger than the Job.
-
-        Source: Kueue's `ApplyDefaultLocalQueue`, which only defaults new Jobs. Times are whole seconds.
-        """
-        if name := queue_label(job):
-            return name
-        queue = self.objects(LOCAL_QUEUE).get((key_of(job)[0], DEFAULT_QUEUE))
-        created = "creationTimestamp"
-        known = queue is not None and queue["metadata"][created] <= job["metadata"][created]
-        return DEFAULT_QUEUE if known else None
 
     def _has_workload(self, job: Object) -> bool:
         namespace, uid = key_of(job)[0], job["metadata"]["uid"]
@@ -437,9 +433,9 @@ class Kueue(MultiKueue):
         )
 
     def _workers_of(self, workload: Name) -> dict[str, RemoteWorker]:
-        """Return each worker's copy and Job of a Workload; the worker that admitted it first comes first."""
+        """Return each worker's copy and Job of a Workload, in an order as random as that of a map in Go."""
         remotes = {name: remote for name, (remote, _) in self._remotes.items()}
-        order = sorted(remotes, key=lambda name: (remotes[name].admitted_at(workload), name))
+        order = random.sample(list(remotes), k=len(remotes))  # no secret
         job = self._job_of(workload)
         return {name: remotes[name].worker_of(workload, job) for name in order}
 
@@ -447,26 +443,30 @@ class Kueue(MultiKueue):
         owners = owners_of(self._last_states.get(workload))
         return (workload[0], owners[0]) if owners else None
 
-    def _queue_of(self, workload: Object) -> HubQueue:
+    def _queue_of(self, workload: Object) -> QueueState:
         asked = workload["spec"].get("queueName", "")
         local = self.objects(LOCAL_QUEUE).get((workload["metadata"]["namespace"], asked)) or {"spec": {}}
         name = local["spec"].get("clusterQueue", "")
         queue = self.objects(CLUSTER_QUEUE).get(("", name))
+        local_exists, local_stop = bool(name), stop_policy(local)
         if queue is None:
-            return HubQueue(name or asked, tuple(e["name"] for e in states_of(workload)), active=False)
+            checks = tuple(e["name"] for e in states_of(workload))
+            return QueueState(name, checks, exists=False, local_exists=local_exists, local_stop=local_stop)
         holders = [item for item in self.objects(WORKLOAD).values() if has_quota_in(name, item)]
         groups, used = [] if has_quota(workload) else quota_groups(queue), used_quota(holders)
         flavors = assigned_quota(workload, groups, used) if groups else {}
-        return HubQueue(
+        return QueueState(
             name,
             tuple(checks_of(queue)),
             is_active(queue),
             has_room=len(holders) < self._slots and flavors is not None,
             flavors=flavors or {},
             lacks=why_no_quota(workload, groups, used) if flavors is None else "",
+            stop=stop_policy(queue),
+            local_stop=local_stop,
         )
 
-    def _multikueue_check(self, queue: HubQueue) -> str:
+    def _multikueue_check(self, queue: QueueState) -> str:
         checks = self._by_name(ADMISSION_CHECK)
         return next((name for name in queue.checks if name in checks and is_multikueue(checks[name])), "")
 

@@ -10,7 +10,6 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable
-from math import inf
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -24,6 +23,7 @@ from placement_ac.core.api.errors import (
     NotFound,
     PlacementAcError,
     Refused,
+    TlsFailed,
     Unavailable,
 )
 from placement_ac.core.api.fields import key_of
@@ -32,7 +32,7 @@ from placement_ac.kube.login import Login
 from placement_lab.standins.deletion import delete_with_dependents
 from placement_lab.standins.informer import HubInformer, Name, OnChange
 from placement_lab.standins.multikueue import Pace, RemoteWorker, WorkerRateLimiter
-from placement_lab.standins.multikueue.objects import ADMITTED, format_time, is_condition_true
+from placement_lab.standins.multikueue.objects import format_time
 
 FIRST_RETRY_SECONDS: Final = 5.0
 RETRY_DOUBLINGS: Final = 6
@@ -74,7 +74,6 @@ class RemoteClient:
         self._attempts = 0
         self._client: Client | None = None
         self._informer: HubInformer | None = None
-        self._admitted: dict[str, float] = {}
 
     # -- reading
 
@@ -92,14 +91,6 @@ class RemoteClient:
         named = self.objects(JOB).get(job) if job else None
         is_foreign = named is not None and copy_owner(named).origin != self._origin
         return RemoteWorker(copy=copy, job=self.job_of(workload), has_foreign_job=is_foreign)
-
-    def admitted_at(self, workload: Name) -> float:
-        """Return when the copy was first seen admitted (monotonic seconds; infinity: not admitted).
-
-        Conditions have whole seconds only, which is too coarse for the order.
-        """
-        copy = self.objects(WORKLOAD).get(workload)
-        return self._admitted.get(copy["metadata"]["uid"], inf) if copy else inf
 
     def job_of(self, workload: Name) -> Object | None:
         """Return the worker's Job of a Workload."""
@@ -216,7 +207,7 @@ class RemoteClient:
                 lost.set_result(error)
 
         # Kueue lists Workloads, to collect garbage, and only watches Jobs (multikueuecluster.go).
-        informer = HubInformer(client, (WORKLOAD, JOB), self._on_change, streamed=(JOB,), on_error=lose)
+        informer = HubInformer(client, (WORKLOAD, JOB), self._notify, streamed=(JOB,), on_error=lose)
         following = asyncio.create_task(informer.run())
         listing = asyncio.create_task(informer.synced())
         listed_or_not: set[asyncio.Future[Any]] = {lost, following, listing}
@@ -234,21 +225,9 @@ class RemoteClient:
             listing.cancel()
             await asyncio.gather(following, listing, return_exceptions=True)
 
-    def _on_change(self, kind: Kind, namespace: str, name: str) -> None:
-        if kind == WORKLOAD:
-            self._record_admission((namespace, name))
-        self._notify(kind, namespace, name)
-
-    def _record_admission(self, workload: Name) -> None:
-        copy = self.objects(WORKLOAD).get(workload)
-        if copy and is_condition_true(copy, ADMITTED):
-            self._admitted.setdefault(copy["metadata"]["uid"], time.monotonic())
-
     def _connected(self, client: Client, informer: HubInformer) -> None:
         self._client, self._informer = client, informer
         self.failure, self.lost_since, self._attempts = None, None, 0
-        for key in informer.objects[WORKLOAD]:
-            self._record_admission(key)
         self._on_state()
 
     def _disconnected(self) -> None:
@@ -286,6 +265,9 @@ def _discovery_failure(error: ApiError, server: str) -> str:
     """Return Kueue's message for a worker whose discovery failed."""
     if error.status == 401:
         why = "the server has asked for the client to provide credentials"
+    elif isinstance(error, TlsFailed):
+        wrong = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        why = f'Get "{server}/api": {wrong}'
     elif error.status == 0:
         why = f'Get "{server}/api": dial tcp {urlsplit(server).netloc}: connect: connection refused'
     else:

@@ -20,6 +20,7 @@ from placement_ac.core.api.constants import (
 )
 from placement_ac.kube.client import Object
 from placement_lab.standins import kubeconfig
+from placement_lab.standins.multikueue.inputs import NO_STOP
 
 PATH_PREFIX: Final = "/etc/multikueue/kubeconfigs"
 """Kueue: the folder of kubeconfigs with `locationType: Path`."""
@@ -193,9 +194,17 @@ Finding = tuple[str, str]
 """(reason, part of the message)"""
 
 
+def stop_policy(queue: Object) -> str:
+    """Return the `stopPolicy` of a ClusterQueue or LocalQueue: None, Hold or HoldAndDrain."""
+    return str(queue["spec"].get("stopPolicy", NO_STOP))
+
+
+def is_stopped(queue: Object) -> bool:
+    return stop_policy(queue) != NO_STOP
+
+
 def _stopped(queue: Object, _: KueueCache) -> Finding | None:
-    stopped = queue["spec"].get("stopPolicy", "None") != "None"
-    return ("Stopped", "is stopped") if stopped else None
+    return ("Stopped", "is stopped") if is_stopped(queue) else None
 
 
 def _flavor_missing(queue: Object, cached: KueueCache) -> Finding | None:
@@ -270,6 +279,8 @@ def judge_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
 
 def judge_local_queue(queue: Object, cached: KueueCache) -> ActiveCondition:
     """Return the condition of a LocalQueue."""
+    if is_stopped(queue):
+        return ActiveCondition(False, "Stopped", "LocalQueue is stopped")
     target = cached.queues.get(queue["spec"].get("clusterQueue", ""))
     if is_active(target):
         return ActiveCondition(True, "Ready", "Can submit new workloads to localQueue")

@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from placement_ac.core.api.constants import JOB, LABEL_QUEUE, RETRY, Kind
+from placement_ac.core.api.constants import JOB, LABEL_JOB_UID, LABEL_QUEUE, RETRY, Kind
 from placement_ac.kube.client import Object
 from placement_lab.standins.kueue_jobs import PODS_READY, pods_ready
 from placement_lab.standins.multikueue import KueueSettings, WorkloadInputs, has_quota
@@ -46,6 +46,23 @@ def owners_of(workload: Object | None) -> list[str]:
     """Return the names of the Jobs that own a Workload."""
     references = ((workload or {}).get("metadata") or {}).get("ownerReferences") or ()
     return [reference["name"] for reference in references if reference["kind"] == JOB.kind]
+
+
+def owned_by(copy: Object, job: Object) -> bool:
+    """Return whether a worker's Job is the owner of a copy."""
+    references = copy["metadata"].get("ownerReferences") or ()
+    return any(reference["uid"] == job["metadata"]["uid"] for reference in references)
+
+
+def ownership(copy: Object, job: Object) -> Object:
+    """Return the metadata by which the worker's Kueue makes its Job the owner of a copy.
+
+    Source: Kueue's `EnsurePrebuiltWorkloadOwnership`. So Kubernetes deletes the copy with the Job.
+    """
+    metadata = job["metadata"]
+    owner = {"apiVersion": "batch/v1", "kind": JOB.kind, "name": metadata["name"], "uid": metadata["uid"]}
+    labels = (copy["metadata"].get("labels") or {}) | {LABEL_JOB_UID: metadata["uid"]}
+    return {"labels": labels, "ownerReferences": [owner | {"controller": True, "blockOwnerDeletion": True}]}
 
 
 def has_quota_in(queue: str, workload: Object) -> bool:

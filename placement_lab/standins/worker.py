@@ -7,7 +7,7 @@ Workload. `worker_quota` simulates one with a ClusterQueue.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import ClassVar, Final
 
 from placement_ac.core.api.constants import JOB, WORKLOAD, Kind
@@ -26,8 +26,10 @@ from placement_lab.standins.kueue_jobs import (
     removed_at,
     started_at,
 )
+from placement_lab.standins.kueue_workloads import owned_by, ownership
 from placement_lab.standins.multikueue import (
     Operation,
+    QueueState,
     SetActive,
     SuspendJob,
     WriteStatus,
@@ -243,26 +245,21 @@ class KueueWorker(StandIn):
     async def _reconcile_workload(self, where: Name) -> None:
         copy = self.objects(WORKLOAD).get(where)
         job = self._job_of(where) if self._starts_jobs else None
-        flavors = self._quota_for(copy)
-        decision = reconcile_copy(
-            copy,
-            job,
-            queue=self._queue_for(copy),
-            room=flavors is not None,
-            now=time.time(),
-            flavors=flavors or {},
-        )
+        if copy and job and not owned_by(copy, job):
+            copy = await self.patch(WORKLOAD, copy, {"metadata": ownership(copy, job)})
+        decision = reconcile_copy(copy, job, queue=self._queue_for(copy), now=time.time())
         for operation in decision.operations:
             copy = await self._execute(operation, copy, job)
+        if decision.requeue_after is not None:
+            self.enqueue(("workload", *where), after=decision.requeue_after)
 
-    def _queue_for(self, _: Object | None) -> str:
-        """Return the name of the ClusterQueue that gives a copy its quota."""
-        return QUEUE
+    def _queue_for(self, _: Object | None) -> QueueState:
+        """Return the state of the queues of a copy."""
+        return QueueState(QUEUE, active=self._has_slot())
 
-    def _quota_for(self, _: Object | None) -> Mapping[str, Object] | None:
-        """Return the quota for a copy that has none yet, None if there is none; see `transitions.reserve`."""
+    def _has_slot(self) -> bool:
         used = sum(has_quota(item) for item in self.objects(WORKLOAD).values())
-        return {} if not self._held and used < self._slots else None
+        return not self._held and used < self._slots
 
     def _job_of(self, workload: Name) -> Object | None:
         namespace, name = workload

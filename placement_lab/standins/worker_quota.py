@@ -4,18 +4,26 @@ A worker's Kueue with ClusterQueues: Workloads reserve quota by flavor, and thei
 Only what a dispatcher reads is simulated: no cohort, no preemption.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from placement_ac.core.api.constants import JOB, KUEUE, WORKLOAD, Kind
+from placement_ac.core.api.constants import CONDITION_ACTIVE, JOB, KUEUE, WORKLOAD, Kind
 from placement_ac.core.api.fields import key_of
 from placement_ac.core.api.pod_requests import PODS, podset_requests
 from placement_ac.core.api.quantities import format_milli, milli
 from placement_ac.kube.client import Object
 from placement_lab.standins.informer import Key
-from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE
-from placement_lab.standins.multikueue import has_quota
-from placement_lab.standins.multikueue.objects import ADMITTED, FINISHED, is_condition_true
+from placement_lab.standins.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR
+from placement_lab.standins.kueue_rules import ActiveCondition, KueueCache, judge_queue, stop_policy
+from placement_lab.standins.multikueue import QueueState, has_quota
+from placement_lab.standins.multikueue.objects import (
+    ADMITTED,
+    FINISHED,
+    is_condition_true,
+    set_condition,
+)
+from placement_lab.standins.multikueue.queues import DRAIN
 from placement_lab.standins.worker import QUEUE, KueueWorker
 
 Quota = Mapping[str, Mapping[str, str]]
@@ -68,13 +76,16 @@ class QuotaWorker(KueueWorker):
     A copy gets quota of the ClusterQueue that its LocalQueue names; without one it waits.
     """
 
-    kinds = (WORKLOAD, JOB, CLUSTER_QUEUE, LOCAL_QUEUE)
+    kinds = (WORKLOAD, JOB, RESOURCE_FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE)
 
     def keys_for(self, kind: Kind, namespace: str, name: str) -> Iterable[Key]:
         for queue_kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
             yield from ((queue_kind.kind, *key) for key in self.objects(queue_kind))
-        if kind in (CLUSTER_QUEUE, LOCAL_QUEUE):
+        if kind in (RESOURCE_FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE):
             yield from self._waiting_keys()
+            queues = (*self.objects(CLUSTER_QUEUE).values(), *self.objects(LOCAL_QUEUE).values())
+            if any(stop_policy(queue) == DRAIN for queue in queues):
+                yield from (("workload", *key) for key in self.objects(WORKLOAD))
         else:
             yield from super().keys_for(kind, namespace, name)
 
@@ -89,27 +100,41 @@ class QuotaWorker(KueueWorker):
             if status != queue.get("status"):
                 await self.replace_status(kind, queue, status)
 
-    def _queue_for(self, copy: Object | None) -> str:
-        if copy is None:
-            return ""
-        local = self.objects(LOCAL_QUEUE).get(
-            (copy["metadata"]["namespace"], copy["spec"].get("queueName", ""))
+    def _queue_for(self, copy: Object | None) -> QueueState:
+        local = self._local_queue_of(copy)
+        name = cluster_queue_of(local)
+        queue = self.objects(CLUSTER_QUEUE).get(("", name))
+        if copy is None or local is None or queue is None:
+            return QueueState(name, exists=queue is not None, local_exists=local is not None)
+        used = used_quota(filter(has_quota, self._copies(name)))
+        groups: list[Object] = [] if has_quota(copy) else queue["spec"].get("resourceGroups") or []
+        flavors = assigned_quota(copy, groups, used) if groups else {}
+        return QueueState(
+            name,
+            active=self._judge(queue).active and not self._held,
+            has_room=flavors is not None and self._has_slot(),
+            flavors=flavors or {},
+            lacks=why_no_quota(copy, groups, used) if flavors is None else "",
+            stop=stop_policy(queue),
+            local_stop=stop_policy(local),
         )
-        return str(local["spec"]["clusterQueue"]) if local else ""
 
-    def _quota_for(self, copy: Object | None) -> Mapping[str, Object] | None:
-        queue = self.objects(CLUSTER_QUEUE).get(("", self._queue_for(copy)))
-        if copy is None or queue is None or super()._quota_for(copy) is None:
+    def _local_queue_of(self, copy: Object | None) -> Object | None:
+        if copy is None:
             return None
-        copies = self._copies(queue["metadata"]["name"])
-        return assigned_quota(copy, queue["spec"]["resourceGroups"], used_quota(filter(has_quota, copies)))
+        return self.objects(LOCAL_QUEUE).get((key_of(copy)[0], copy["spec"].get("queueName", "")))
+
+    def _judge(self, queue: Object) -> ActiveCondition:
+        flavors = {name for _, name in self.objects(RESOURCE_FLAVOR)}
+        return judge_queue(queue, KueueCache({}, {}, {}, flavors, {}))
 
     def _copies(self, cluster_queue: str) -> list[Object]:
         """Return the unfinished copies that a ClusterQueue gives quota, or is to give some."""
         return [
             copy
             for copy in self.objects(WORKLOAD).values()
-            if self._queue_for(copy) == cluster_queue and not is_condition_true(copy, FINISHED)
+            if cluster_queue_of(self._local_queue_of(copy)) == cluster_queue
+            and not is_condition_true(copy, FINISHED)
         ]
 
     def _cluster_queue_status(self, queue: Object) -> Object:
@@ -119,7 +144,7 @@ class QuotaWorker(KueueWorker):
             "flavorsReservation": _by_flavor(queue, used_quota(filter(has_quota, copies))),
             "flavorsUsage": _by_flavor(queue, used_quota(admitted)),
             **_counts(copies),
-            "conditions": (queue.get("status") or {}).get("conditions") or [_active(queue)],
+            "conditions": [active_condition(queue, self._judge(queue))],
         }
 
     def _local_status(self, queue: Object) -> Object:
@@ -128,17 +153,17 @@ class QuotaWorker(KueueWorker):
         return _counts([copy for copy in copies if (key_of(copy)[0], copy["spec"].get("queueName")) == key])
 
 
-def _active(queue: Object) -> Object:
-    """Return the condition of a ClusterQueue that gives quota."""
-    metadata = queue["metadata"]
-    return {
-        "type": "Active",
-        "status": "True",
-        "reason": "Ready",
-        "message": "Can admit new workloads",
-        "observedGeneration": metadata.get("generation", 1),
-        "lastTransitionTime": metadata["creationTimestamp"],
-    }
+def cluster_queue_of(local_queue: Object | None) -> str:
+    """Return the name of the ClusterQueue of a LocalQueue, "" if there is no LocalQueue."""
+    return str(local_queue["spec"]["clusterQueue"]) if local_queue else ""
+
+
+def active_condition(queue: Object, wanted: ActiveCondition) -> Object:
+    """Return the condition Active of a ClusterQueue."""
+    before = (queue.get("status") or {}).get("conditions") or ()
+    item: Object = {"metadata": queue["metadata"], "status": {"conditions": list(before)}}
+    set_condition(item, CONDITION_ACTIVE, wanted.active, wanted.reason, wanted.message, time.time())
+    return dict(item["status"]["conditions"][0])
 
 
 def _counts(copies: list[Object]) -> Object:

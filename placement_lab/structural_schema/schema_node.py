@@ -146,7 +146,7 @@ def _prune_and_default_map(
         if child_value is None and not child.nullable and not (keep_nulls and child.default is UNSET):
             changed = True
             if child is node.additional and child.default is not UNSET:
-                result[key] = child.default
+                result[key] = child.default  # in Go, null is the empty value of the map's type
             continue
         new = prune_and_default(
             child, child_value, defaults=defaults, unknown=unknown, path=here, keep_nulls=keep_nulls

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import re2  # type: ignore[import-untyped]  # ships no types; celpy needs it as well
-
+from kubectl_placement.scheduling.cel_regex import matches
 from placement_lab.structural_schema import rules
 from placement_lab.structural_schema.formats import has_format
 from placement_lab.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
@@ -316,15 +315,12 @@ def _enum(value: Any, allowed: list[Any], _: dict[str, Any]) -> tuple[str, str] 
 
 
 def _pattern(value: Any, pattern: str, _: dict[str, Any]) -> tuple[str, str] | None:
-    if not isinstance(value, str) or _regex(pattern).search(value):
+    if not isinstance(value, str) or _matches(value, pattern):
         return None
     return INVALID, _said(dumps(value), f"should match '{pattern}'")
 
 
-@lru_cache(maxsize=4096)
-def _regex(pattern: str) -> Any:
-    """Compile a regular expression as Go does: RE2, so its time is linear in the text."""
-    return re2.compile(pattern)
+_matches = lru_cache(maxsize=4096)(matches)  # values repeat, and a pattern is compiled for each
 
 
 INVALID = "FieldValueInvalid"

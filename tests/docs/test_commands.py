@@ -98,7 +98,12 @@ EXITS: Final = {
 }
 """The exit codes of commands that may not exit with 0."""
 VARIES: Final = (
-    (re.compile(r"Controller: \S+ leads since \S+ \(renewed \d+s ago\)"), "Controller: … leads"),
+    (
+        re.compile(
+            r"Controller: \S+ leads since \S+ \(renewed \d+s ago\)(, after \S+)?(; \d+ changes? of leader)?"
+        ),
+        "Controller: … leads",
+    ),
     (re.compile(r" +$", re.MULTILINE), ""),
     (re.compile(r"\b(train-\d)-[0-9a-f]{5}\b"), r"\1-…"),
 )

@@ -468,6 +468,16 @@ def test_the_readme_asks_for_the_python_that_the_package_asks_for() -> None:
     assert ("Python", f"{least} or newer") in table(LIMITS, "Versions")
 
 
+def test_the_readme_names_the_submitters_that_make_test_clients_installs() -> None:
+    folder = ROOT / "tests" / "clients" / "requirements"
+    files = [path for path in folder.glob("*.in") if path.stem != "libraries"]
+    pins = [line.split("==") for path in files for line in path.read_text().split() if "==" in line]
+    locks = "".join(path.with_suffix(".lock").read_text() for path in files)
+    text = " ".join(README.read_text("utf-8").split())
+    assert len(files) == 5
+    assert [pin for pin in pins if " ".join(pin) not in text or "==".join(pin) not in locks] == []
+
+
 def test_files_that_are_named_exist() -> None:
     named = {
         (path.name, span)

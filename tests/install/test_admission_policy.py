@@ -1,53 +1,50 @@
-"""The policy for the controller's account, evaluated by celpy; tests/real asks an API server the same."""
+"""The policy for the controller's account, evaluated as CEL; tests/real asks an API server the same."""
 
 import re
 from functools import cache
 from typing import Any
 
-import celpy
 import pytest
 import yaml
-from celpy.adapter import json_to_cel
-from celpy.evaluation import CELEvalError
 
+from kubectl_placement.scheduling.cel_environment import Program
 from placement_ac.core.worker_setup import manifests
+from placement_lab.structural_schema.rules import environment
 from tests.support.admission_policy import ACCEPTED, TOKEN, WRITES, Write, all_rights, policy
 from tests.support.installation import CONFIG, grants, rendered
 
+SERVER = environment("object", "oldObject", "request", "variables")
+
 
 @cache
-def _program(text: str) -> celpy.Runner:
-    environment = celpy.Environment()
-    return environment.program(environment.compile(text))
+def _program(text: str) -> Program:
+    return SERVER.compile(text)
 
 
 def answer(write: Write, user: str = TOKEN) -> str:
     """Return the message with which the policy refuses a write, or ACCEPTED."""
     shown = write.after or write.before or {}
+    variables: dict[str, Any] = {}
     names: dict[str, Any] = {
-        "object": json_to_cel(write.after),
-        "oldObject": json_to_cel(write.before),
-        "request": json_to_cel(
-            {
-                "operation": "DELETE" if write.after is None else "UPDATE" if write.before else "CREATE",
-                "namespace": shown["metadata"]["namespace"],
-                "resource": {"group": write.kind.group, "resource": write.kind.plural},
-                "userInfo": {"username": user},
-            }
-        ),
+        "object": write.after,
+        "oldObject": write.before,
+        "request": {
+            "operation": "DELETE" if write.after is None else "UPDATE" if write.before else "CREATE",
+            "namespace": shown["metadata"]["namespace"],
+            "resource": {"group": write.kind.group, "resource": write.kind.plural},
+            "userInfo": {"username": user},
+        },
+        "variables": variables,
     }
     spec = policy()
-    if not all(_program(one["expression"]).evaluate(names) for one in spec["matchConditions"]):
+    if not all(_program(one["expression"]).is_true(names) for one in spec["matchConditions"]):
         return ACCEPTED
-    variables = celpy.celtypes.MapType()
     for one in spec["variables"]:
-        try:
-            value = _program(one["expression"]).evaluate(names | {"variables": variables})
-        except CELEvalError:
-            continue  # the server evaluates only those that are used
-        variables[celpy.celtypes.StringType(one["name"])] = value
+        # One that fails is missing: the server evaluates only those that are used.
+        if not _program(one["expression"]).error(names):
+            variables[one["name"]] = _program(one["expression"]).evaluate(names).plain_value()
     for one in spec["validations"]:
-        if not _program(one["expression"]).evaluate(names | {"variables": variables}):
+        if not _program(one["expression"]).is_true(names):
             return str(one["message"])
     return ACCEPTED
 

@@ -118,7 +118,7 @@ def test_no_owner_is_named(path: Path) -> None:
 
 def test_ci_runs_what_a_developer_runs() -> None:
     ran = {target for script in scripts(GITHUB / "workflows" / "ci.yml") for target in TARGET.findall(script)}
-    assert ran == {"check", "test", "test-long", "coverage", "docs", "image"}
+    assert ran == {"check", "test", "test-long", "test-clients", "coverage", "docs", "image"}
     assert {'./setup-env.sh ${OPTIONS:+"$OPTIONS"}', "make test-kind"} <= set(
         scripts(GITHUB / "workflows" / "e2e.yml")
     )

@@ -52,6 +52,9 @@ OLD = NOW - timedelta(seconds=76)
     [
         pytest.param(state(lease()), LEADS, id="it leads"),
         pytest.param(
+            state(lease(leaseTransitions=4)), replace(LEADS, transitions=4), id="others have led before"
+        ),
+        pytest.param(
             state(lease(), deployment(2)),
             replace(LEADS, deployment="ours/placement-ac"),
             id="of a Deployment",

@@ -90,6 +90,7 @@ def test_no_field_of_any_object_breaks_it(junk: Any) -> None:
     [
         ({"name": "x"}, ""),
         ({"name": "x", "labels": None, "managedFields": [{"fieldsV1": {"f:spec": {}}}]}, ""),
+        ({"name": "x", "labels": {"gpu": None}}, ""),
         ({"name": "x", "labels": {"gpu": 1}}, "metadata.labels.gpu: Input should be a valid string"),
         ({"name": "x", "generation": "1"}, "metadata.generation: Input should be a valid integer"),
         ({"name": "x", "ownerReferences": [{}]}, "metadata.ownerReferences.0.kind: Field required"),

@@ -149,16 +149,16 @@ OCM_STEPS = {
             [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["2 > 1"]}))],
             "passed: the predicate matches it: CEL 2 > 1",
         ),
-        "what only OCM can evaluate": Situation(
-            [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["isIP('::1')"]}))],
-            "unknown: what OCM decides is unknown: the CEL expression uses isIP, which only OCM can "
-            "evaluate: isIP('::1')",
+        "CEL that is not evaluated": Situation(
+            [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["{1: 1, 1: 2}[1] == 2"]}))],
+            "unknown: what OCM decides is unknown: the CEL expression is not evaluated, because the "
+            "runtime gives up: duplicate key in map: {1: 1, 1: 2}[1] == 2",
         ),
     },
     StepName.MISCONFIGURED: {
         "CEL that is none": Situation(
             [*FLEET, placement(spec=predicate(celSelector={"celExpressions": ["1 >"]}))],
-            "failed: compilation failed: syntax error at line 1, column 3: 1 >",
+            "failed: compilation failed: syntax error at line 1, column 4: 1 >",
         )
     },
     StepName.TAINT: {

@@ -12,7 +12,7 @@ from kubectl_placement.hub.controller_settings import find_settings
 from kubectl_placement.hub.dump import Dump, InvalidManifest, MissingRight
 from kubectl_placement.hub.dump_files import dump_of
 from kubectl_placement.hub.hub_view import HubView
-from kubectl_placement.readers.manifests import MAX_LEVELS, read_manifests
+from kubectl_placement.readers.manifests import MAX_LEVELS, read_dump, read_manifests
 from placement_ac.config.settings import Settings
 from placement_ac.core.api.constants import (
     CLUSTER_PROFILE,
@@ -59,6 +59,14 @@ def test_a_folder_a_list_and_json_all_give_objects(tmp_path: Path) -> None:
     assert read_manifests([str(tmp_path)]) == [one, two, {"apiVersion": "v1", "kind": "Secret"} | bare]
     (tmp_path / "4.yaml").write_text(yaml.safe_dump(three))
     assert read_manifests([str(tmp_path / "4.yaml")]) == [three]
+
+
+def test_null_in_labels_of_a_dump_is_empty_text(tmp_path: Path) -> None:
+    (tmp_path / "d.yaml").write_text(
+        "{apiVersion: v1, kind: Secret, metadata: {name: x, namespace: ns, labels: {a: , b: c}}}"
+    )
+    [read] = read_dump([str(tmp_path)]).of(SECRET)
+    assert read["metadata"]["labels"] == {"a": "", "b": "c"}
 
 
 def test_stdin_is_read_and_a_time_stays_as_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,6 +371,9 @@ def test_the_first_namespace_that_has_the_placement_counts() -> None:
         ("7", 7),
         (f"{2**63 - 1}", 2**63 - 1),
         (f"{2**64}", float(2**64)),
+        ("1.0", 1),
+        ("1e3", 1000),
+        ("-1.5e0", -1.5),
     ],
 )
 @pytest.mark.parametrize("times", [1, 2])
@@ -370,7 +381,7 @@ def test_json_is_read_as_go_reads_it(tmp_path: Path, number: str, read: object, 
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "n": "N"}
     (tmp_path / "a.json").write_text(json.dumps(secret).replace('"N"', number) * times)
     read_back = [obj["n"] for obj in read_manifests([str(tmp_path / "a.json")])]
-    assert read_back == [read] * times
+    assert list(map(repr, read_back)) == [repr(read)] * times
 
 
 @pytest.mark.parametrize(("value", "read"), [("NaN", "NaN"), ("1e999", "1e999"), ("9" * 400, "9" * 400)])

@@ -47,6 +47,14 @@ def test_fields_that_are_no_longer_applied_are_removed() -> None:
     assert (after["metadata"]["labels"], after["metadata"]["generation"]) == ({"z": "by somebody"}, 2)
 
 
+def test_null_is_an_empty_label_of_a_new_object_and_removes_one_of_an_old() -> None:
+    wanted = manifest() | {"metadata": named("p") | {"labels": {"x": None}}}
+    there = stored(manifest() | {"metadata": named("p") | {"labels": {"x": "y"}}})
+    answers = what_if(view_of(), [wanted]), applied(there, wanted)
+    found = [answer.after.dump.find(constants.PLACEMENT, "p", "kueue-system") or {} for answer in answers]
+    assert [one["metadata"].get("labels") for one in found] == [{"x": ""}, {}]
+
+
 @pytest.mark.parametrize(
     ("bad", "expected"),
     [

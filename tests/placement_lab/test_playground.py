@@ -11,11 +11,19 @@ from pathlib import Path
 import pytest
 
 from placement_ac.config.settings import Settings
-from placement_ac.core.api.constants import JOB, MANAGED_CLUSTER, MULTIKUEUE_CONFIG, SECRET
+from placement_ac.core.api.constants import (
+    JOB,
+    MANAGED_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    OUR_CONTROLLER,
+    SECRET,
+)
 from placement_ac.kube.login import Login
+from placement_lab.cli.hub import command
 from placement_lab.demo.environment import ControllerThread
 from placement_lab.standins.kueue_jobs import end_of_sleep
 from placement_lab.standins.manifests import load, samples
+from placement_lab.standins.multikueue import ALL_AT_ONCE, INCREMENTAL
 from tests.support import commands
 from tests.support.admin import Admin
 from tests.support.driver import Object, eventually
@@ -154,6 +162,33 @@ def test_when_a_job_ends(words: list[str], seconds: float | None, field: str) ->
     end = end_of_sleep({"spec": {"template": pod}, "status": status})
     assert end == (None if seconds is None else 100 + seconds)
     assert end_of_sleep({"spec": {"template": pod}}) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "dispatcher", "said"),
+    [
+        pytest.param([], ALL_AT_ONCE, "", id="the default"),
+        pytest.param(["AllAtOnce"], ALL_AT_ONCE, "", id="its name"),
+        pytest.param(["Incremental"], INCREMENTAL, "", id="Kueue's other one"),
+        pytest.param([INCREMENTAL], INCREMENTAL, "", id="its whole name"),
+        pytest.param([OUR_CONTROLLER], OUR_CONTROLLER, "", id="ours"),
+        pytest.param(["example.com/a"], "example.com/a", "a dispatcher of yours has to", id="another"),
+    ],
+)
+def test_the_dispatcher(
+    words: list[str], dispatcher: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [part for name in words for part in ("--dispatcher-name", name)]
+    assert command.make_context("hub", options).params["dispatcher"] == dispatcher
+    warned = capsys.readouterr().err
+    assert said in warned
+    assert bool(warned) is bool(said)
+
+
+def test_a_dispatcher_that_nobody_has(tmp_path: Path) -> None:
+    run = commands.run("hub", f"--kubeconfig={tmp_path / 'k'}", "--dispatcher-name", "allatonce")
+    assert run.exit_code == 2
+    assert "'allatonce' is no dispatcher; known are AllAtOnce, Incremental, open-cluster" in run.output
 
 
 def test_workers_need_both_stand_ins(tmp_path: Path) -> None:

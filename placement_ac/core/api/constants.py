@@ -222,6 +222,8 @@ ANNOTATION_SETTINGS: Final = "placement-ac.open-cluster-management.io/settings"
 """On the controller's Lease: the settings of the one that leads, for the commands."""
 ANNOTATION_RECONCILED: Final = "placement-ac.open-cluster-management.io/reconciled"
 """On the controller's Lease: `true` once the one that leads has listed all and reconciled, for `check`."""
+ANNOTATION_LED_BEFORE: Final = "placement-ac.open-cluster-management.io/led-before"
+"""Of the Lease: who led before its holder."""
 ANNOTATION_ACCOUNT: Final = "placement-ac.open-cluster-management.io/account"
 """On our ClusterPermission: the uid of its account. OCM looks for that only when a permission changes."""
 
@@ -371,7 +373,7 @@ EVENTS: Final = {
     NOMINATED: ("Normal", "the dispatcher nominates clusters for the job"),
     NO_CLUSTER_FITS: ("Warning", "none of the Placement's clusters fits the job"),
     ANNOTATION_IGNORED: ("Warning", "an annotation of the job is misspelt or cannot be read, and is ignored"),
-    MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object"),
+    MANUAL_CHANGE_REVERTED: ("Warning", "somebody has changed the spec of a generated object, or deleted it"),
     WRITES_UNDONE: ("Warning", "somebody undoes what is written again and again"),
 }
 """Every reason of a Kubernetes event: its type, and the beginning of its description in the docs."""

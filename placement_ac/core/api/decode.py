@@ -47,6 +47,7 @@ from placement_ac.core.api.fields import (
     get_list,
     get_str,
     get_strs,
+    get_texts,
     get_value,
     parse_time,
 )
@@ -117,9 +118,9 @@ def meta_of(raw: Obj) -> objects.Meta:
     )
 
 
-def _those(keys: tuple[str, ...], pairs: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return those that somebody reads: an object may have a megabyte of others."""
-    return {key: pairs[key] for key in keys if key in pairs} or _NOTHING if pairs else _NOTHING
+def _those(keys: tuple[str, ...], pairs: Mapping[str, str | None] | None) -> Mapping[str, str]:
+    """Return those that somebody reads: an object may have a megabyte of others. Null is "", as in Go."""
+    return {key: pairs[key] or "" for key in keys if key in pairs} or _NOTHING if pairs else _NOTHING
 
 
 def check(raw: Obj) -> objects.Check:
@@ -458,7 +459,7 @@ def dispatch_labels(raw: Obj) -> dict[str, str]:
     """
     claims = get_list(raw, "status", "clusterClaims")
     claimed = ((f"{CLAIM}{claim.get('name')}", claim.get("value")) for claim in claims)
-    own = get_dict(raw, "metadata", "labels")
+    own = get_texts(raw, "metadata", "labels")
     labels: dict[str, str] = {}
     left = KEPT_BYTES
     for key, value in (*own.items(), *claimed):

@@ -47,6 +47,12 @@ def get_str(obj: object, *path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def get_texts(obj: object, *path: str) -> dict[str, str]:
+    """Return the texts of the map at `path`: null is "", as Go decodes it; other values are skipped."""
+    pairs = get_dict(obj, *path).items()
+    return {key: value or "" for key, value in pairs if value is None or isinstance(value, str)}
+
+
 def get_int(obj: object, *path: str) -> int | None:
     value = get_value(obj, *path)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -25,7 +25,7 @@ from placement_ac.core.api.constants import (
     ANNOTATION_PREFERRED_CLUSTERS,
     OUR_DOMAIN,
 )
-from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs
+from placement_ac.core.api.fields import Obj, get_dict, get_int, get_list, get_str, get_strs, get_texts
 from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.pod_requests import PODS, Requests, podset_requests
 from placement_ac.core.api.quantities import milli
@@ -314,7 +314,7 @@ def _limit_names(texts: Iterable[str], of: str = "labels, nodes or resources") -
 
 
 def _annotations(metas: Sequence[Obj]) -> Pairs:
-    annotations = _merged((_texts(get_dict(meta, "annotations")) for meta in metas), JOB_ANNOTATIONS)
+    annotations = _merged((get_texts(meta, "annotations") for meta in metas), JOB_ANNOTATIONS)
     for name, value in annotations.items():
         if len(value) > ANNOTATION_CHARS_MAX:
             why = f"at most {ANNOTATION_CHARS_MAX:,} characters are read, it has {len(value):,}"
@@ -336,7 +336,7 @@ def _metas(raw: Obj) -> list[Obj]:
 
 
 def _labels(meta: Obj) -> dict[str, str]:
-    return _texts(get_dict(meta, "labels"))
+    return get_texts(meta, "labels")
 
 
 def _checked_labels(metas: Sequence[Obj]) -> dict[str, str]:
@@ -425,7 +425,7 @@ def _merged(parts: Iterable[Mapping[str, str]], names: tuple[str, ...] = ()) -> 
 
 def _node_terms(pod: Obj) -> tuple[NodeTerm, ...]:
     """Return the alternatives of a Pod: its nodeSelector, with each term of its required node affinity."""
-    selector = _texts(get_dict(pod, "nodeSelector"))
+    selector = get_texts(pod, "nodeSelector")
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     alternatives = get_list(pod, "affinity", "nodeAffinity", required, "nodeSelectorTerms")
     expressions = [
@@ -458,7 +458,3 @@ def _requirements(term: Obj) -> NodeTerm:
         )
         for match_expression in get_list(term, "matchExpressions")
     )
-
-
-def _texts(pairs: Obj) -> dict[str, str]:
-    return {key: value for key, value in pairs.items() if isinstance(value, str)}

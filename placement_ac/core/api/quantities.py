@@ -1,8 +1,10 @@
 """
 Kubernetes quantities (`500m`, `16Gi`, `1e3`) as exact numbers, and in thousandths.
 
-Pure. Source: k8s.io/apimachinery `api/resource`: suffixes of ten, suffixes of two, an exponent. As there,
-a larger one than fits counts as the largest; in thousandths, one that is finer is rounded up.
+Pure. Source: k8s.io/apimachinery `api/resource`: suffixes of ten, suffixes of two, an exponent. As there, one
+that is finer than a nano is rounded up, away from 0, and one with a suffix of two is at most an int64. In
+thousandths, others that do not fit an int64 count as the largest, as for Kueue's `ResourceValue` (Go's own
+`Value`, which Kueue used before 0.18.5 and 0.19.1, is 0 for them).
 """
 
 import math
@@ -19,8 +21,10 @@ _FORM: Final = re.compile(
 )
 _CHARS_MAX: Final = 100
 """Longer texts are no quantities; they are not remembered."""
-LARGEST: Final = 2**63 * 1000
+_INT64_MAX: Final = 2**63 - 1
+LARGEST: Final = _INT64_MAX * 1000
 """In thousandths."""
+_NANOS: Final = 10**9
 
 
 def exact(value: object) -> Fraction | None:
@@ -57,8 +61,16 @@ def _parsed(text: str) -> tuple[Fraction, int] | None:
         factor = Fraction(2) ** _BINARY[suffix]
     else:
         factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
-    number = Fraction(match["number"]) * factor
-    return number, _limited(math.ceil(number * 1000))
+    number = _away_from_zero(Fraction(match["number"]) * factor, _NANOS)
+    if suffix in _BINARY:
+        number = max(Fraction(-_INT64_MAX), min(number, Fraction(_INT64_MAX)))
+    return number, _limited(int(_away_from_zero(number, 1000) * 1000))
+
+
+def _away_from_zero(number: Fraction, parts: int) -> Fraction:
+    """Return the number in such parts of 1, rounded up if it is positive, else down."""
+    rounded = Fraction(math.ceil(abs(number) * parts), parts)
+    return -rounded if number < 0 else rounded
 
 
 def format_milli(value: int) -> str:

@@ -27,6 +27,7 @@ from placement_ac.core.api.constants import (
     EXPIRES_SOON,
     IMMEDIATE,
     MANUAL_CHANGE_REVERTED,
+    MULTIKUEUE_CONFIG,
     NO_CLUSTER_FITS,
     NOMINATED,
     NOMINATED_TO,
@@ -42,6 +43,7 @@ from placement_ac.core.api.text import and_more, count_text, duration_text, join
 from placement_ac.core.draining.state import DrainStep
 from placement_ac.core.inputs.state import (
     EventIntent,
+    KueueObjects,
     Plan,
     Since,
     SinceKind,
@@ -105,6 +107,26 @@ def reverted_events(snapshot: Snapshot, done: Iterable[Action]) -> Iterator[Post
             yield PostableEvent(MANUAL_CHANGE_REVERTED, message, False, observed, action.kind)
 
 
+def deleted_events(
+    snapshot: Snapshot, before: KueueObjects, done: Iterable[Action], own: Collection[str]
+) -> Iterator[PostableEvent]:
+    """Yield the events about objects that were made again because somebody has deleted them.
+
+    `before`: the objects that the last plan of this process saw; `own`: the uids of those that it has deleted
+    itself. The API does not say who deletes an object: its audit log does.
+    """
+    for action in done:
+        if not isinstance(action, Apply) or action.observed:
+            continue
+        gone = before.config if action.kind is MULTIKUEUE_CONFIG else before.clusters.get(action.name)
+        if gone and gone.ours and gone.meta.name == action.name and gone.meta.uid not in own:
+            message = (
+                f"{_change_placement(snapshot)} instead: {action.kind.kind} {action.name} was deleted, and"
+                " has been made again; the API server's audit log says by whom"
+            )
+            yield PostableEvent(MANUAL_CHANGE_REVERTED, message, lasts=False)
+
+
 def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEvent]:
     """Yield the events on Workloads about nominations that were written, and about those that fit nowhere."""
     for action in done:
@@ -120,6 +142,10 @@ def dispatch_events(wanted: Plan, done: Iterable[Action]) -> Iterator[PostableEv
 def _what_to_change(snapshot: Snapshot, obj: KueueObject) -> str:
     if obj.cluster:
         return f"change the credentials of cluster {obj.cluster}"
+    return _change_placement(snapshot)
+
+
+def _change_placement(snapshot: Snapshot) -> str:
     where = f"{snapshot.decisions.placement.namespace}/" if snapshot.decisions.placement else ""
     return f"change Placement {where}{snapshot.name}"
 

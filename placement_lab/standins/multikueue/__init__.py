@@ -26,8 +26,8 @@ from placement_lab.standins.multikueue.engine import CONTROLLERS, decide, orphan
 from placement_lab.standins.multikueue.inputs import (
     ALL_AT_ONCE,
     INCREMENTAL,
-    HubQueue,
     KueueSettings,
+    QueueState,
     RemoteWorker,
     WorkloadInputs,
 )
@@ -69,10 +69,10 @@ __all__ = [
     "DeleteCopy",
     "DeleteJob",
     "ForgetRound",
-    "HubQueue",
     "KueueSettings",
     "Operation",
     "Pace",
+    "QueueState",
     "ReconcileResult",
     "RemoteWorker",
     "RemoveFinalizer",

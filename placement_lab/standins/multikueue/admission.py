@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from placement_ac.core.api.constants import PENDING, RETRY
+from placement_lab.standins.multikueue import queues
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import WorkloadInputs
 from placement_lab.standins.multikueue.objects import (
@@ -107,16 +108,8 @@ def _requeue_is_delayed(inputs: WorkloadInputs) -> ReconcileResult | None:
 
 
 def _requeue_is_allowed(inputs: WorkloadInputs) -> ReconcileResult | None:
-    """Requeue a Workload that a check evicted, or that was deactivated and activated again."""
-    requeued = condition(inputs.workload, REQUEUED)
-    if not is_active(inputs.workload) or requeued is None or requeued["status"] == "True":
-        return None
-    workload = deep_copy(inputs.workload)
-    if requeued["reason"] == step.BY_CHECK:
-        step.requeue(workload, "BackoffFinished", "The workload backoff was finished", inputs.now)
-    else:
-        step.requeue(workload, "Reactivated", "The workload was reactivated", inputs.now)
-    return _write(workload)
+    after = queues.requeued(inputs.workload, inputs.queue, inputs.now)
+    return _write(after) if after and is_active(inputs.workload) else None
 
 
 def _workload_is_deactivated(inputs: WorkloadInputs) -> ReconcileResult | None:
@@ -164,9 +157,8 @@ def _explain_missing_quota(workload: Obj, inputs: WorkloadInputs) -> None:
     if not is_active(workload):
         message = "The workload is deactivated"
         set_condition(workload, QUOTA_RESERVED, False, "Deactivated", message, inputs.now)
-    elif not inputs.queue.active:
-        message = f"ClusterQueue {inputs.queue.name} is inactive"
-        set_condition(workload, QUOTA_RESERVED, False, "Suspended", message, inputs.now)
+    elif blocked := queues.blocker(workload, inputs.queue):
+        set_condition(workload, QUOTA_RESERVED, False, *blocked, inputs.now)
     elif inputs.queue.lacks and condition_field(workload, REQUEUED, "status") != "False":
         set_condition(workload, QUOTA_RESERVED, False, "Pending", inputs.queue.lacks, inputs.now)
 
@@ -197,7 +189,21 @@ def _checks_in_state(workload: Obj, state: str) -> str:
     return f"{noun} in {state} state: {'; '.join(parts)}" if parts else ""
 
 
-# The order is Kueue's: a check's delay comes first, the eviction last.
+def _queue_is_stopped(inputs: WorkloadInputs) -> ReconcileResult | None:
+    after = queues.stopped(inputs.workload, inputs.queue, inputs.now)
+    return _write(after) if after else None
+
+
+def _runs_too_long(inputs: WorkloadInputs) -> ReconcileResult | None:
+    left = queues.seconds_left(inputs.workload, inputs.now)
+    if left is None or is_condition_true(inputs.workload, DEACTIVATION_TARGET):
+        return None
+    if left > 0:
+        return ReconcileResult(requeue_after=left)
+    return _write(queues.too_long(inputs.workload, inputs.now))
+
+
+# The order is Kueue's: a check's delay comes first, evictions last.
 RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
     _check_requests_delay,
     _deactivation_is_requested,
@@ -207,6 +213,8 @@ RULES: Final[tuple[Callable[[WorkloadInputs], ReconcileResult | None], ...]] = (
     _checks_differ_from_queue,
     _conditions_are_outdated,
     _check_rejects_or_retries,
+    _queue_is_stopped,
+    _runs_too_long,
 )
 
 
@@ -249,7 +257,9 @@ def schedule(inputs: WorkloadInputs) -> ReconcileResult:
         or condition_field(workload, REQUEUED, "status") == "False"
     ):
         return NO_OPERATIONS
-    if not (inputs.queue.active and inputs.queue.has_room) or (at is not None and at > inputs.now):
+    if queues.blocker(workload, inputs.queue) or not inputs.queue.has_room:
+        return NO_OPERATIONS
+    if at is not None and at > inputs.now:
         return NO_OPERATIONS
     after = deep_copy(workload)
     step.reserve(after, inputs.queue.name, inputs.now, inputs.queue.flavors)

@@ -13,6 +13,7 @@ from placement_lab.standins.multikueue.objects import Obj, check_of
 from placement_lab.standins.multikueue.pace import NEWEST_PACE, Pace
 
 ALL_AT_ONCE: Final = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+NO_STOP: Final = "None"
 INCREMENTAL: Final = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 
@@ -58,11 +59,12 @@ class RemoteWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class HubQueue:
-    """The ClusterQueue on the hub. `has_room`: whether it has quota for this Workload.
+class QueueState:
+    """A Workload's ClusterQueue and LocalQueue on one cluster. `name`: of the ClusterQueue.
 
-    `flavors`: podSet → the quota that it would get, see `transitions.reserve`; `lacks`: Kueue's message if it
-    gets none.
+    `active`: whether the ClusterQueue is, by its condition. `has_room`: whether it has quota for this
+    Workload. `flavors`: podSet → the quota that it would get, see `transitions.reserve`; `lacks`: Kueue's
+    message if it gets none. `stop`, `local_stop`: the `stopPolicy` of the ClusterQueue and the LocalQueue.
     """
 
     name: str = "cluster-queue"
@@ -71,6 +73,10 @@ class HubQueue:
     has_room: bool = True
     flavors: Mapping[str, Obj] = field(default_factory=dict)
     lacks: str = ""
+    exists: bool = True
+    local_exists: bool = True
+    stop: str = NO_STOP
+    local_stop: str = NO_STOP
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class WorkloadInputs:
     clusters: tuple[str, ...] | None
     now: float
     workers: Mapping[str, RemoteWorker] = field(default_factory=dict)
-    queue: HubQueue = HubQueue()
+    queue: QueueState = QueueState()
     settings: KueueSettings = KueueSettings()
     round_started: float | None = None
 

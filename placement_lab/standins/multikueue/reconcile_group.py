@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from placement_ac.core.api.constants import READY, RETRY
+from placement_ac.core.api.constants import MULTIKUEUE_CONTROLLER, READY, RETRY
 from placement_lab.standins.multikueue import builders, dispatcher
 from placement_lab.standins.multikueue import transitions as step
 from placement_lab.standins.multikueue.inputs import RemoteWorker, WorkloadInputs
@@ -59,6 +59,8 @@ def reconcile_group(inputs: WorkloadInputs) -> ReconcileResult:
         return NO_OPERATIONS
     if is_deleted(inputs.workload):
         return ReconcileResult(tuple(remove_all(inputs.remotes)))
+    if why := _owner_is_not_ours(inputs):
+        return _answer(inputs, REJECTED, f'{why}, Previously: "{state["state"]}"')
     for rule in RULES:
         decision = rule(inputs)
         if decision is not None:
@@ -171,9 +173,22 @@ def _lost_since(inputs: WorkloadInputs, name: str) -> float:
     return inputs.now if worker is None or worker.lost_since is None else worker.lost_since
 
 
+def _owner_is_not_ours(inputs: WorkloadInputs) -> str:
+    """Return why MultiKueue does not send this Job, "" if it does: its webhook has not set `managedBy`."""
+    manager = (inputs.job or {"spec": {"managedBy": MULTIKUEUE_CONTROLLER}})["spec"].get("managedBy", "")
+    if manager == MULTIKUEUE_CONTROLLER:
+        return ""
+    wanted = f'Expecting spec.managedBy to be "{MULTIKUEUE_CONTROLLER}" not "{manager}"'
+    return f"The owner is not managed by Kueue: {wanted}"
+
+
 def _retry(inputs: WorkloadInputs, message: str) -> ReconcileResult:
+    return _answer(inputs, RETRY, message)
+
+
+def _answer(inputs: WorkloadInputs, state: str, message: str) -> ReconcileResult:
     workload = deep_copy(inputs.workload)
-    set_check(workload, inputs.check, inputs.now, state=RETRY, message=message)
+    set_check(workload, inputs.check, inputs.now, state=state, message=message)
     return ReconcileResult((WriteStatus(workload["status"]),))
 
 

@@ -22,6 +22,7 @@ from placement_lab.standins.multikueue.objects import (
     condition_field,
     format_time,
     is_condition_true,
+    parse_time,
     set_condition,
 )
 
@@ -29,6 +30,7 @@ BY_CHECK: Final = "AdmissionCheck"
 BY_PREEMPTION: Final = "Preempted"
 BY_PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
 BY_DEACTIVATION: Final = "Deactivated"
+PAST_SECONDS: Final = "accumulatedPastExecutionTimeSeconds"
 NO_FLAVORS: Final[Mapping[str, Obj]] = MappingProxyType({})
 
 
@@ -90,6 +92,8 @@ def sync_admitted(workload: Obj, now: float) -> None:
     """Set condition Admitted according to the quota and the checks."""
     if condition(workload, QUOTA_RESERVED) is None and condition(workload, ADMITTED) is None:
         return
+    was_admitted = is_condition_true(workload, ADMITTED)
+    since = condition_field(workload, ADMITTED, "lastTransitionTime")
     if not is_condition_true(workload, QUOTA_RESERVED):
         set_condition(workload, ADMITTED, False, "NoReservation", "The workload has no reservation", now)
     elif any(check["state"] != READY for check in checks_of(workload)):
@@ -97,6 +101,9 @@ def sync_admitted(workload: Obj, now: float) -> None:
         set_condition(workload, ADMITTED, False, "UnsatisfiedAdmissionChecks", message, now)
     else:
         set_condition(workload, ADMITTED, True, "Admitted", "The workload is admitted", now)
+    if was_admitted and not is_condition_true(workload, ADMITTED):
+        past = workload["status"].get(PAST_SECONDS, 0)
+        workload["status"][PAST_SECONDS] = past + int(now - parse_time(since))
 
 
 def requeue(workload: Obj, reason: str, message: str, now: float, *, value: bool = True) -> None:

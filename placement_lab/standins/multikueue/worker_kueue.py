@@ -5,9 +5,9 @@ Pure. A copy requests quota with or without a Job; the Job starts when the copy 
 steps of a deactivation (recorded 30 ms apart) are one step here.
 """
 
-from collections.abc import Mapping
-
+from placement_lab.standins.multikueue import queues
 from placement_lab.standins.multikueue import transitions as step
+from placement_lab.standins.multikueue.inputs import QueueState
 from placement_lab.standins.multikueue.objects import (
     DEACTIVATION_TARGET,
     EVICTED,
@@ -40,16 +40,10 @@ def reconcile_copy(
     copy: Obj | None,
     job: Obj | None,
     *,
-    queue: str,
-    room: bool,
+    queue: QueueState,
     now: float,
-    flavors: Mapping[str, Obj] = step.NO_FLAVORS,
 ) -> ReconcileResult:
-    """Return the next step of the worker's Kueue for a copy and its Job, each of which may be missing.
-
-    `room`: whether the ClusterQueue `queue` is active and has quota for this copy. A copy that has quota
-    keeps it regardless. `flavors`: the quota that it gets, see `transitions.reserve`.
-    """
+    """Return the next step of the worker's Kueue for a copy and its Job, each of which may be missing."""
     if copy is None:
         return ReconcileResult((SuspendJob(True),)) if job and runs(job) else NO_OPERATIONS
     if is_condition_true(copy, FINISHED):  # out of sync with its Job, if that still runs
@@ -63,8 +57,13 @@ def reconcile_copy(
     if is_condition_true(copy, EVICTED) and is_condition_true(copy, QUOTA_RESERVED):
         return _stop(copy, job, now)
     if not is_condition_true(copy, QUOTA_RESERVED):
-        return _admit(copy, job, queue, now, flavors) if room else _keep_pending(copy, job, queue, now)
-    return ReconcileResult((SuspendJob(False),)) if job and is_suspended(job) else NO_OPERATIONS
+        return _admit(copy, job, queue, now)
+    if after := queues.stopped(copy, queue, now):
+        return ReconcileResult((WriteStatus(after["status"]),))
+    left = queues.seconds_left(copy, now)
+    if left is not None and left <= 0:
+        return ReconcileResult((WriteStatus(queues.too_long(copy, now)["status"]),))
+    return ReconcileResult((SuspendJob(False),) if job and is_suspended(job) else (), left)
 
 
 def runs(job: Obj) -> bool:
@@ -122,21 +121,27 @@ def _stop(copy: Obj, job: Obj | None, now: float) -> ReconcileResult:
     return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _admit(copy: Obj, job: Obj | None, queue: str, now: float, flavors: Mapping[str, Obj]) -> ReconcileResult:
-    if not is_active(copy) or condition_field(copy, REQUEUED, "status") == "False":
-        return _keep_pending(copy, job, queue, now)
+def _admit(copy: Obj, job: Obj | None, queue: QueueState, now: float) -> ReconcileResult:
+    if again := is_active(copy) and queues.requeued(copy, queue, now):
+        return ReconcileResult((WriteStatus(again["status"]),))
+    blocked = queues.blocker(copy, queue)
+    waits = not is_active(copy) or condition_field(copy, REQUEUED, "status") == "False"
+    if waits or blocked or not queue.has_room:
+        inactive = ("Deactivated", "The workload is deactivated")
+        why = (blocked or ("Pending", queue.lacks)) if is_active(copy) else inactive
+        return _keep_pending(copy, job, why, now)
     after = deep_copy(copy)
-    step.reserve(after, queue, now, flavors)
+    step.reserve(after, queue.name, now, queue.flavors)
     step.sync_admitted(after, now)
     return ReconcileResult((WriteStatus(after["status"]),))
 
 
-def _keep_pending(copy: Obj, job: Obj | None, queue: str, now: float) -> ReconcileResult:
+def _keep_pending(copy: Obj, job: Obj | None, why: tuple[str, str], now: float) -> ReconcileResult:
     stop: list[Operation] = [SuspendJob(True)] if job and runs(job) else []
     if is_condition_true(copy, EVICTED):
         return ReconcileResult(tuple(stop))
     after = deep_copy(copy)
-    set_condition(after, QUOTA_RESERVED, False, "Suspended", f"ClusterQueue {queue} is inactive", now)
+    set_condition(after, QUOTA_RESERVED, False, *why, now)
     step.sync_admitted(after, now)
     if after.get("status") == copy.get("status"):
         return ReconcileResult(tuple(stop))

@@ -149,7 +149,7 @@ def test_lines_are_kept_as_they_are_and_each_has_one_prefix(stage: JobStage) -> 
 def test_it_starts_without_what_it_does_not_need(stage: JobStage) -> None:
     [pod] = stage.job()
     unneeded = {
-        "celpy",
+        "cel_expr_python",
         "cryptography",
         "kopf",
         "kubectl_placement.access.kueue_login",

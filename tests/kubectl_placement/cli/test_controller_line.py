@@ -29,6 +29,17 @@ STOPPED = "No controller is running: what follows is what it last wrote"
             id="it leads",
         ),
         pytest.param(
+            ControllerState(True, "one", SINCE, RENEWED, NAME, "", led_before="two", transitions=3),
+            "Controller: one leads since 2026-07-29T12:00:00Z (renewed 2s ago), after two; "
+            "3 changes of leader",
+            id="it leads after another",
+        ),
+        pytest.param(
+            ControllerState(True, "one", SINCE, RENEWED, NAME, "", transitions=1),
+            "Controller: one leads since 2026-07-29T12:00:00Z (renewed 2s ago); 1 change of leader",
+            id="it is not known after whom",
+        ),
+        pytest.param(
             ControllerState(True, "one", SINCE, RENEWED, NAME, "", silent=True),
             "Controller: one leads since 2026-07-29T12:00:00Z but has not reconciled yet: "
             "what follows is older",

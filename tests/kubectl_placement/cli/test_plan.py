@@ -82,12 +82,15 @@ def test_the_answer_comes_first_then_warnings_then_diffs(dump: str) -> None:
     assert not any(line.startswith("warning: ") for line in lines[warning + 1 :])
 
 
-def test_an_expression_that_only_ocm_can_evaluate_makes_the_plan_unknown(dump: str) -> None:
+def test_an_expression_that_is_not_evaluated_makes_the_plan_unknown(dump: str) -> None:
     document = yaml.safe_load(Path(STORY_3).read_text())
-    selector = {"celSelector": {"celExpressions": ['isIP("10.0.0.1")']}}
+    selector = {"celSelector": {"celExpressions": ["{1: 1, 1: 2}[1] == 2"]}}
     document["spec"]["predicates"] = [{"requiredClusterSelector": selector}]
     done = plan("-f", "-", "--from-dump", dump, stdin=yaml.safe_dump(document))
-    why = 'the CEL expression uses isIP, which only OCM can evaluate: isIP("10.0.0.1")'
+    why = (
+        "the CEL expression is not evaluated, because the runtime gives up: duplicate key in map: "
+        "{1: 1, 1: 2}[1] == 2"
+    )
     assert (done.exit_code, done.stdout.splitlines()[0]) == (
         2,
         f"Placement kueue-system/{DEMO2}: unknown: {why}",
@@ -221,6 +224,16 @@ def test_a_full_disk_is_an_error(dump: str) -> None:
             words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60, env=usual
         )
     assert (done.returncode, done.stderr) == (2, "Error: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize(("number", "means"), [("1.0", "1"), ("2e0", "2"), ("3000000000", "3000000000.0")])
+def test_only_a_server_refuses_a_number(dump: str, number: str, means: str) -> None:
+    """It takes 1.0 for 1, and refuses what is no int32: a plan alone says that it is not validated."""
+    text, field = Path(STORY_3).read_text(), "numberOfClusters: "
+    texts = [text.replace(f"{field}1", field + written) for written in (number, means)]
+    given, usual = (plan("-f", "-", "--from-dump", dump, stdin=one) for one in texts)
+    assert given.stdout == usual.stdout
+    assert "not validated" in given.stderr
 
 
 def test_a_manifest_that_is_nested_too_deeply(dump: str) -> None:

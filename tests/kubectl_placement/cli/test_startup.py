@@ -10,7 +10,13 @@ import pytest
 from tests.support.driver import Driver
 
 # No command that only reads a hub needs these.
-CONTROLLER = {"aiohttp.web", "celpy", "kopf", "placement_ac.controller.manager", "prometheus_client"}
+CONTROLLER = {
+    "aiohttp.web",
+    "cel_expr_python",
+    "kopf",
+    "placement_ac.controller.manager",
+    "prometheus_client",
+}
 # Short ones do not need these, either.
 OBJECTS = {"cryptography", "placement_ac.config.settings", "placement_ac.core.api.schemas"}
 

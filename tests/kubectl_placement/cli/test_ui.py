@@ -232,6 +232,17 @@ SITES = {
 """Headers of a request, and its answer's status."""
 
 
+def test_a_file_may_lead_to_the_page_alone(url: str) -> None:
+    """As the one that --open gives to the browser; a frame of another site is refused."""
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    for path, headers, status in (
+        ("", link, 200),
+        ("", link | {"Sec-Fetch-Dest": "iframe"}, 403),
+        ("explain?check=p", link, 403),
+    ):
+        assert requests.get(url + path, headers=headers, timeout=20).status_code == status
+
+
 def test_another_site_is_refused(hub: Hub, url: str) -> None:
     """Even if it knows the address."""
     host = urlsplit(url).netloc
@@ -390,9 +401,13 @@ def test_it_opens_a_browser_and_ends_with_ctrl_c(two_checks: None, kubeconfig: P
         with events(found[1]) as page:
             page.until("checks")
             opened = tmp_path / "opened"
-            eventually(lambda: opened.exists() and opened.read_text(), f"{found[1]}\n")
+            eventually(lambda: opened.exists() and opened.read_text().endswith(".html\n"), wanted=True)
+            file = Path(urlsplit(opened.read_text().strip()).path)
+            assert f'content="0; url={found[1]}"' in file.read_text()
+            assert file.stat().st_mode & 0o777 == 0o600
             run.send_signal(signal.SIGINT)
             assert run.wait(20) == 0
+            assert not file.exists()
         assert run.stderr is not None
         assert run.stderr.read() == ""
     finally:
@@ -409,10 +424,11 @@ def test_a_browser_for_terminals_is_not_opened(monkeypatch: pytest.MonkeyPatch) 
             return True
 
     monkeypatch.setattr(ui.webbrowser, "get", lambda: ui.webbrowser.GenericBrowser("false"))
-    ui.open_in_browser("http://127.0.0.1:1/")
+    with ui.opened_in_browser("http://127.0.0.1:1/"):
+        assert opened == []
     monkeypatch.setattr(ui.webbrowser, "get", lambda: Recorder("true"))
-    ui.open_in_browser("http://127.0.0.1:2/")
-    assert opened == ["http://127.0.0.1:2/"]
+    with ui.opened_in_browser("http://127.0.0.1:2/"):
+        assert [urlsplit(one).scheme for one in opened] == ["file"]
 
 
 # -- jobs

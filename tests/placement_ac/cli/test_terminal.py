@@ -12,9 +12,10 @@ from rich.text import Text
 
 from kubectl_placement.cli.console import ShownConsole
 from kubectl_placement.cli.output import plain_table, safe_text
-from placement_ac.cli.documents import in_json, in_yaml
+from placement_ac.cli.documents import in_json
 from placement_ac.cli.terminal import controls_shown
 from placement_ac.core.api.printable import NOT_SHOWN, one_line, visible
+from placement_ac.core.api.to_yaml import to_yaml
 from placement_lab.hub import Hub
 from tests.support import commands
 from tests.support.driver import Driver
@@ -34,7 +35,7 @@ def test_documents_keep_their_values() -> None:
     document = {"message": EVIL, EVIL: ["ok", 1]}
     for text, read in (
         (in_json(json.dumps(document, ensure_ascii=False)), json.loads),
-        (in_yaml(document), yaml.safe_load),
+        (to_yaml(document), yaml.safe_load),
     ):
         assert not NOT_SHOWN.search(text), text
         assert read(text) == document

@@ -273,6 +273,47 @@ async def test_a_manual_change_that_is_reverted_is_reported(
     assert rig.world.snapshot(P, WHEN, {}).objects.config.applied_fields.changed_by == ""
 
 
+@pytest.mark.parametrize(("kind", "name"), [("MultiKueueConfig", "p"), ("MultiKueueCluster", "p-a")], ids=str)
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_deletion_by_hand_is_reported(
+    p: Driver, kind: str, name: str, restarts: bool, rig: Rig
+) -> None:
+    """A new leader does not know what there was."""
+    p.decide("p", "a")
+    await rig.list()
+    await rig.look()
+    await rig.list()
+    await rig.look()
+    p.ask("DELETE", p.kueue(f"{kind.lower()}s", name))
+    if restarts:
+        rig.reconciler.reset()
+    await rig.list()
+    await rig.look()
+    await rig.list()
+    await rig.look()
+    await rig.settle_events()
+    message = (
+        f"change Placement kueue-system/p instead: {kind} {name} was deleted, and has been made again;"
+        " the API server's audit log says by whom"
+    )
+    found = [event["message"] for event in p.events() if event["reason"] == "ManualChangeReverted"]
+    assert found == ([] if restarts else [message])
+    assert p.ask("GET", p.kueue(f"{kind.lower()}s", name))
+
+
+async def test_a_deletion_of_its_own_is_not_reported(p: Driver, rig: Rig) -> None:
+    for clusters in (("a", "b"), ("a",), ("a", "b")):
+        p.decide("p", *clusters)
+        for _ in range(2):
+            await rig.list()
+            await rig.look()
+            rig.ticks += 5.0
+    await rig.settle_events()
+    assert ("DELETE", p.kueue("multikueueclusters", "p-b")) in p.writes()
+    assert p.clusters() == ["p-a", "p-b"]
+    assert "ManualChangeReverted" not in {event["reason"] for event in p.events()}
+
+
 async def test_a_field_of_somebody_else_is_neither_written_nor_reverted_nor_reported(
     p: Driver, rig: Rig
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from placement_ac.core.api.constants import ANNOTATION_LED_BEFORE
 from placement_ac.core.leader_election import UNREADABLE, LeaderElection, LeaseDurations
 
 DURATIONS = LeaseDurations.of(15.0)
@@ -164,7 +165,8 @@ def test_a_lease_that_was_deleted_is_made_anew_by_its_holder_only() -> None:
     for one, now in ((mine, 102), (other, 115)):
         claim = one.claim(now, WHEN)
         assert claim
-        assert claim["metadata"] == {"name": "l", "namespace": "ns"}
+        kept = {} if one is mine else {"annotations": {ANNOTATION_LED_BEFORE: "me"}}
+        assert claim["metadata"] == {"name": "l", "namespace": "ns"} | kept
 
 
 def test_a_lease_that_is_gone_holds_no_longer_than_a_leader_writes() -> None:
@@ -248,3 +250,21 @@ def test_who_does_not_hold_it_gives_nothing_up(seen: Object | None) -> None:
     mine = leading(100)
     mine.saw(seen, 101)
     assert mine.release(WHEN) is None
+
+
+def led_before(lease: Object | None) -> str:
+    return str(((lease or {})["metadata"].get("annotations") or {}).get(ANNOTATION_LED_BEFORE, ""))
+
+
+def test_who_led_before_is_known_after_a_takeover_a_release_and_a_renewal() -> None:
+    mine, successor = leading(), election("successor")
+    released = mine.release(WHEN)
+    assert led_before(released) == "me"
+    successor.saw(released, 200)
+    taken_over = successor.claim(200, WHEN)
+    assert led_before(taken_over) == "me"
+    successor.wrote(taken_over or {}, 200)
+    assert led_before(successor.claim(201, WHEN)) == "me"
+    late = election("late")
+    late.saw(taken_over, 300)
+    assert led_before(late.claim(400, WHEN)) == "successor"

@@ -59,9 +59,11 @@ def test_authorities_are_taken_as_by_kubectl(shell: Shell, name: str, served: Se
     assert ours == theirs, f"{name}: kubectl: {why}; we: {why_not}"
 
 
-def test_over_plain_http_credentials_are_sent_to_this_machine_alone(shell: Shell) -> None:
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_over_plain_http_credentials_are_sent_to_this_machine_alone(shell: Shell, scheme: str) -> None:
     """Kubectl sends none at all; another server is compared above."""
-    shell.config({"token": "t", "as": "jane"}, server=f"http://127.0.0.1:{shell.reach.ports['http']}")
+    server = f"{scheme}127.0.0.1:{shell.reach.ports['http']}"
+    shell.config({"token": "t", "as": "jane"}, server=server, **{"certificate-authority-data": ""})
     theirs, ours, *_ = shell.both()
     impersonation = ["impersonate-user", "jane"]
     assert theirs

@@ -25,6 +25,11 @@ def execs(script: str, **fields: Any) -> Case:
     return write
 
 
+def as_yaml(*lines: str) -> str:
+    """Return a script that prints these lines."""
+    return "cat <<'EOF'\n" + "\n".join(lines) + "\nEOF"
+
+
 GIVES = gives("from-the-plugin")
 PLUGINS: dict[str, Case] = {
     "a token": execs(GIVES),
@@ -56,6 +61,24 @@ PLUGINS: dict[str, Case] = {
     "gives a certificate that is none": execs(
         f"echo '{exec_credential(clientKeyData='k', clientCertificateData='c')}'"
     ),
+    "gives YAML": execs(as_yaml(f"apiVersion: {V1}", "kind: ExecCredential", "status:", "  token: t")),
+    "gives YAML, the first document of two": execs(
+        as_yaml("---", f"{{apiVersion: {V1},", "status: {token: t}}", "---", "a: b")
+    ),
+    "gives YAML with a time and no kind": execs(
+        as_yaml(f"apiVersion: {V1}", "status: {token: t, expirationTimestamp: 2100-01-01T00:00:00Z}")
+    ),
+    "gives YAML whose token is a number": execs(as_yaml(f"apiVersion: {V1}", "status: {token: 1e3}")),
+    "gives YAML that begins like JSON": execs(as_yaml(f"{{apiVersion: {V1}, status: {{token: t}}}}")),
+    "gives no YAML": execs(as_yaml("a: b: c")),
+    "gives JSON without a kind": execs(f"echo '{json.dumps({'apiVersion': V1, 'status': {'token': 't'}})}'"),
+    "gives a kind of null": execs(
+        f"echo '{json.dumps({'apiVersion': V1, 'kind': None, 'status': {'token': 't'}})}'"
+    ),
+    "gives no apiVersion": execs(
+        f"echo '{json.dumps({'kind': 'ExecCredential', 'status': {'token': 't'}})}'"
+    ),
+    "gives a token of null": execs(f"echo '{json.dumps({'apiVersion': V1, 'status': {'token': None}})}'"),
     "gives another version": execs(f"echo '{exec_credential(BETA, token='t')}'"),
     "gives another kind": execs(f"echo '{exec_credential(token='t')}' | sed s/ExecCredential/Pod/"),
     "of another version": execs(GIVES, apiVersion="client.authentication.k8s.io/v1alpha1"),

@@ -207,7 +207,8 @@ async def test_a_plugin_gets_the_cluster_if_the_admin_wants_it(
         pytest.param(
             f"echo {TOKEN}; echo {TOKEN} >&2; exit 3", "ended with code 3: run it by hand", id="fails"
         ),
-        pytest.param(f"echo {TOKEN}", "gave no JSON", id="no JSON"),
+        pytest.param(f"echo {TOKEN}", "gave no ExecCredential that can be read: the whole", id="neither"),
+        pytest.param(f"echo '{{{TOKEN}'", "gave neither JSON nor YAML", id="half of it"),
         pytest.param(
             f"echo '[\"{TOKEN}\"]'", "gave no ExecCredential that can be read: the whole", id="a list"
         ),

@@ -31,8 +31,6 @@ DIFFERENT_OBJECTS: Final = {
 DIFFERENT_JOBS: Final = {
     "container-twice": "our schema names the item, the server its name",
     "long-name": "the labels of the Job are reported, too, which are those of its template",
-    "late-managed-by": "accepted: the stand-in for Kueue's webhook sets it when the Job exists",
-    "waiting-managed-by": "accepted for the same reason",
 }
 
 

@@ -140,6 +140,33 @@ def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
     assert "not found" in kubectl("scale deployment nowhere --replicas=1", fails=True)
 
 
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("create job NAME --image=i -- sleep 1s", "{.spec.template.spec}{.spec.parallelism}"),
+        (
+            "create deployment NAME --image=i --port=80 --replicas=2",
+            "{.spec.template}{.spec.replicas}{.spec.selector}",
+        ),
+        ("create service clusterip NAME --tcp=80:8080", "{.spec}"),
+        ("create service externalname NAME --external-name=example.com", "{.spec}"),
+        ("create poddisruptionbudget NAME --min-available=50% --selector=a=b", "{.spec}"),
+        ("create poddisruptionbudget NAME --max-unavailable=1 --selector=a=b", "{.spec}"),
+    ],
+)
+def test_kubectl_creates_by_protobuf(kubectl: Kubectl, command: str, path: str) -> None:
+    """The same object is made as by JSON."""
+    command = command.replace("NAME", "made")
+    as_json = kubectl(command.replace(" made ", " made --dry-run=client -o json "))
+    kind = json.loads(as_json)["kind"]
+    specs = []
+    for create, text in ((command, ""), ("create -f -", as_json)):
+        kubectl(create, text)
+        specs.append(kubectl(f"get {kind} made -o jsonpath={path}"))
+        kubectl(f"delete {kind} made")
+    assert specs[0] == specs[1] != ""
+
+
 def test_all_objects_of_a_namespace_and_jobs_that_succeeded(kubectl: Kubectl) -> None:
     containers = [{"name": "c", "image": "i"}]
     spec = {"suspend": True, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}

@@ -7,12 +7,13 @@ what the recorded requests do not ask.
 
 import json
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import pytest
 
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.patch import json_patch, merge_patch, strategic_patch
+from placement_lab.hub.request_attributes import is_true
 from placement_lab.structural_schema.schema_node import ANYTHING
 from tests.placement_lab.hub.job_exchanges import JOBS, job
 from tests.support.driver import eventually
@@ -91,6 +92,19 @@ def test_a_body_may_have_three_megabytes(client: Client) -> None:
     assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
 
 
+def test_an_object_may_have_one_and_a_half_megabytes(client: Client) -> None:
+    """As etcd takes it; the request may be larger."""
+    before = client.create(CONFIGMAPS, configmap("large", {"k": "x" * (3 * 2**19 - 1000)}))
+    for method, path, content in (
+        ("POST", CONFIGMAPS, configmap("larger", {"k": "x" * 3 * 2**19})),
+        ("PUT", f"{CONFIGMAPS}/large", before | {"data": {"k": "x" * 3 * 2**19}}),
+    ):
+        refused = client.ask(method, path, content)
+        assert (refused.status_code, refused.json()["message"]) == (500, "etcdserver: request is too large")
+    assert client.get(f"{CONFIGMAPS}/large") == before
+    assert client.names(CONFIGMAPS) == ["large"]
+
+
 def test_server_set_fields_cannot_be_changed(client: Client) -> None:
     created = client.create(CONFIGS, config("a"))
     meta = created["metadata"] | {"generation": 9, "creationTimestamp": "2020-01-01T00:00:00Z"}
@@ -103,6 +117,17 @@ def test_a_write_without_changes_keeps_the_version(client: Client) -> None:
     assert client.ok("PUT", f"{CONFIGS}/a", created) == created
     applied = client.applied(f"{CONFIGS}/b", config("b"))
     assert client.applied(f"{CONFIGS}/b", config("b")) == applied
+
+
+@pytest.mark.parametrize("path", [CONFIGS, CONFIGMAPS])
+def test_null_in_labels_and_annotations_is_empty_text(client: Client, path: str) -> None:
+    given = {"labels": {"a": None, "b": "c"}, "annotations": {"d": None}}
+    wanted = {"labels": {"a": "", "b": "c"}, "annotations": {"d": ""}}
+    body = config if path == CONFIGS else configmap
+    new = client.create(path, body("x", **given))
+    replaced = client.ok("PUT", f"{path}/x", new | {"metadata": new["metadata"] | given})
+    applied = client.applied(f"{path}/y", body("y", **given))
+    assert [{key: one["metadata"][key] for key in given} for one in (new, replaced, applied)] == [wanted] * 3
 
 
 def test_a_dry_run_changes_nothing(client: Client) -> None:
@@ -250,6 +275,7 @@ def test_field_selectors(client: Client) -> None:
         client.create(CONFIGMAPS, configmap(name, labels={"x": "y"}))
     wanted = {
         "metadata.name=a": ["a"],
+        "metadata.name=a,": ["a"],
         "metadata.name=none": [],
         "metadata.name==b": ["b"],
         "metadata.name!=a": ["b"],
@@ -259,6 +285,23 @@ def test_field_selectors(client: Client) -> None:
     assert {
         text: client.names(f"{CONFIGMAPS}?fieldSelector={quote(text)}&labelSelector=x") for text in wanted
     } == wanted
+
+
+@pytest.mark.parametrize(
+    ("parameters", "are_true"),
+    [
+        ("", False),
+        ("x=0", False),
+        ("x=False", False),
+        ("x=true", True),
+        ("x=True", True),
+        ("x=1", True),
+        ("x=", True),
+    ],
+)
+def test_boolean_parameters(parameters: str, are_true: bool) -> None:
+    """Clients in Python write `True`, and as Kubernetes reads it, `x=` is true."""
+    assert is_true(dict(parse_qsl(parameters, keep_blank_values=True)), "x") is are_true
 
 
 def test_events_can_be_selected_by_their_object(client: Client) -> None:
@@ -394,6 +437,25 @@ def test_a_new_pod_is_pending_until_a_kubelet_says_more(client: Client) -> None:
     client.patch(f"{pods}/p/status", {"status": {"phase": "Succeeded"}})
     changed = client.patch(f"{pods}/p", {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Failed"}})
     assert changed["status"]["phase"] == "Succeeded"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/apis/apps/v1/namespaces/default/deployments", {}),
+        ("/api/v1/nodes", {}),
+        ("/api/v1/namespaces/default/services", {"loadBalancer": {}}),
+        (
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+        ),
+    ],
+    ids=lambda one: one.rpartition("/")[2] if isinstance(one, str) else "",
+)
+@pytest.mark.embedded("an API server refuses objects with an empty spec, and says more of a node")
+def test_a_new_built_in_object_has_a_status(client: Client, path: str, status: dict[str, Any]) -> None:
+    """As a real server encodes it: clients read fields of the status without a look."""
+    assert client.create(path, {"metadata": {"name": "n"}, "spec": {}})["status"] == status
 
 
 def test_an_old_version_is_served_with_a_warning(client: Client) -> None:

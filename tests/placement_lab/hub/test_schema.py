@@ -371,7 +371,7 @@ def test_ages(seconds: int, shown: str) -> None:
         ("duration(self) > duration('1m')", "2m", True),
         ("self == 'a\\nb'", "a\nb", True),
         ("self.all(i, i.nothing())", [1], False),
-        ("has(self)", {}, True),
+        ("has(self)", {}, False),
         ("this is no rule", {}, False),
     ],
 )  # fmt: skip

@@ -8,12 +8,14 @@ import ssl
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
 
 from placement_lab.hub import Hub, frontend, protobuf
 from placement_lab.hub.faults import WRITES
+from tests.placement_lab.hub.job_exchanges import JOBS
 from tests.support.hub_client import CONFIGMAPS, CONFIGS, Client, Watching, config, configmap
 
 
@@ -189,6 +191,35 @@ def test_protobuf_is_decoded(client: Client) -> None:
     assert (created["metadata"]["labels"], created["metadata"]["finalizers"]) == (
         {"a": "v", "b": "v"},
         ["e.com/x", "e.com/y"],
+    )
+
+
+@pytest.mark.embedded("a real API server decodes every field")
+def test_a_job_is_decoded_from_protobuf(client: Client) -> None:
+    """As `kubectl create job` and Go's typed clients send it; what the hub does not read, it refuses."""
+    amounts = message((1, message((1, b"cpu"), (2, message((1, b"1"))))))
+    container = message((1, b"c"), (2, b"i"), (3, b"sleep"), (3, b"1s"), (8, amounts), (13, b""), (16, 0))
+    template = message((1, message((1, b""))), (2, message((2, container), (3, b"Never"), (11, 0))))
+
+    def sent(*fields: tuple[int, bytes | int]) -> Any:
+        meta = message((2, b"j-"), (13, message((1, b"X"), (3, b"x"), (4, b"u"), (5, b"e.com/v1"), (6, 0))))
+        spec = message((6, template), (10, 1), *fields)
+        body = protobuf.MAGIC + message(
+            (1, message((1, b"batch/v1"), (2, b"Job"))), (2, message((1, meta), (2, spec), (3, b"")))
+        )
+        return client.ask("POST", JOBS, body, Content_Type=protobuf.CONTENT_TYPE)
+
+    made = sent((7, 0)).json()
+    [read] = made["spec"]["template"]["spec"]["containers"]
+    assert (read["command"], read["resources"]) == (["sleep", "1s"], {"limits": {"cpu": "1"}})
+    assert (made["spec"]["suspend"], made["spec"]["backoffLimit"]) == (True, 0)
+    assert made["metadata"]["ownerReferences"] == [
+        {"apiVersion": "e.com/v1", "kind": "X", "name": "x", "uid": "u", "controller": False}
+    ]
+    refused = sent((11, message((1, message((1, b"Ignore"))))))
+    assert (refused.status_code, refused.json()["message"]) == (
+        415,
+        "field 11 of JobSpec can be read as JSON or YAML only",
     )
 
 

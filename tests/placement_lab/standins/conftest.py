@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from placement_ac.kube.login import Login
+from placement_lab.hub import Hub
 from placement_lab.standins.fleet import WorkerFleet
 from placement_lab.standins.kueue_manager import Kueue
+from placement_lab.standins.kueue_webhooks import JOB_WEBHOOK
 from placement_lab.standins.runner import StandIns
 from tests.placement_lab.standins.workload_environment import SPEED, Staged, WorkloadEnvironment
 from tests.support.admin import login_to
@@ -25,6 +27,8 @@ def staged(a_hub: HubMaker) -> Iterator[Staged]:
         ) -> WorkloadEnvironment:
             names = [f"worker{index + 1}" for index in range(workers)]
             hub = opened.enter_context(a_hub())
+            if isinstance(hub, Hub):  # an API server in another process has no webhook
+                hub.add_webhook(JOB_WEBHOOK)
             fleet = opened.enter_context(WorkerFleet(names, held=held, pods=pods))
             kueues: list[Kueue] = []
 

@@ -46,7 +46,7 @@ def test_dispatch_a_job_runs_on_one_worker(staged: Staged) -> None:
     )
     stage.until(lambda: stage.copies("demo2"), [worker])
     stage.until(lambda: is_suspended(stage.job("demo2") or {}), False)
-    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"] == {LABEL_ORIGIN: "multikueue"}
+    assert (stage.copy("demo2", worker) or {})["metadata"]["labels"][LABEL_ORIGIN] == "multikueue"
     assert stage.workload("demo2")["metadata"]["finalizers"] == [FINALIZER_IN_USE]
     assert stage.fleet.counter.counts_of("demo2") == {"maxCopies": 1, "starts": 1, "finished": False}
 

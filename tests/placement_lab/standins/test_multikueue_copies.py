@@ -12,6 +12,7 @@ import pytest
 
 from placement_lab.standins.multikueue import (
     KueueSettings,
+    QueueState,
     ReconcileResult,
     RemoteWorker,
     SuspendJob,
@@ -85,7 +86,7 @@ def test_a_copy_that_has_not_run_its_job_is_retried(
 
 
 def on_worker(found: Obj | None, remote_job: Obj | None = None, *, room: bool = True) -> ReconcileResult:
-    return reconcile_copy(found, remote_job, queue="cluster-queue", room=room, now=NOW)
+    return reconcile_copy(found, remote_job, queue=QueueState(active=room), now=NOW)
 
 
 def test_a_deactivated_copy_is_evicted_and_keeps_its_quota_until_its_job_has_stopped() -> None:

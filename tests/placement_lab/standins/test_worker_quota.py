@@ -119,8 +119,10 @@ class OnWorker(Admin):
         [found] = ((copy.get("status") or {}).get("admission") or {}).get("podSetAssignments") or [{}]
         return str((found.get("flavors") or {}).get(GPU, ""))
 
-    def cluster_queue(self) -> Object:
-        return self.get(CLUSTER_QUEUE.at("v1beta2"), "cluster-queue") or {}
+    def counts(self) -> Object:
+        """The status of the ClusterQueue without its conditions."""
+        status = (self.get(CLUSTER_QUEUE.at("v1beta2"), "cluster-queue") or {}).get("status") or {}
+        return {field: value for field, value in status.items() if field != "conditions"}
 
 
 @pytest.fixture
@@ -140,7 +142,7 @@ def test_workloads_get_flavors_and_the_status_reports_them(worker: OnWorker) -> 
         {"name": SPOT, "resources": [{"name": GPU, "total": "2"}]},
     ]
     worker.until(
-        lambda: worker.cluster_queue().get("status"),
+        worker.counts,
         {
             "flavorsReservation": sums,
             "flavorsUsage": sums,

@@ -5,7 +5,7 @@ from typing import Any
 
 from placement_lab.standins.multikueue import (
     CONTROLLERS,
-    HubQueue,
+    QueueState,
     ReconcileResult,
     RemoteWorker,
     WorkloadInputs,
@@ -102,7 +102,7 @@ def inputs_of(
         clusters=None if listed is None else tuple(listed),
         now=NOW,
         workers=found,
-        **{"job": job(), "queue": HubQueue(checks=checks)} | fields,
+        **{"job": job(), "queue": QueueState(checks=checks)} | fields,
     )
 
 

@@ -216,7 +216,7 @@ class VirtualKueue(VirtualWorkloads):
             clusters=listed,
             now=self.now,
             workers=workers,
-            queue=mk.HubQueue(checks=checks, active=usable and is_active),
+            queue=mk.QueueState(checks=checks, active=usable and is_active),
             settings=self.settings,
             round_started=self._rounds.get(name),
         )

@@ -293,11 +293,11 @@ class VirtualWorkers(VirtualClock, ABC):
         if worker.frozen:
             return
         queue = self.queue_there(where, name)
+        has_room = bool(queue) and self.slots_left(where, queue) >= self._sizes[name]
         decision = mk.reconcile_copy(
             worker.copies.get(name),
             worker.jobs.get(name),
-            queue=queue,
-            room=bool(queue) and self.slots_left(where, queue) >= self._sizes[name],
+            queue=mk.QueueState(queue, active=has_room),
             now=self.now,
         )
         for operation in decision.operations:

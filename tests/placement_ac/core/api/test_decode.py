@@ -9,10 +9,13 @@ from placement_ac.core.api import decode, objects
 from placement_ac.core.api.constants import (
     ADMISSION_CHECK,
     ANNOTATION_ADOPT,
+    ANNOTATION_MAINTENANCE,
+    LABEL_CLUSTER_SET,
     LABEL_PLACEMENT,
     MULTIKUEUE_CLUSTER,
     MULTIKUEUE_CONFIG,
 )
+from placement_ac.core.api.label_selector import Requirement
 from placement_ac.core.api.objects import AddOnPrioritizer, AppliedFields, SecretRef
 from placement_ac.core.api.schemas import Condition, DecisionGroup, Parameters
 from placement_ac.core.decisions import ocm
@@ -55,6 +58,15 @@ def test_metadata_is_read() -> None:
 
 
 # -- AdmissionCheck
+
+
+def test_null_in_labels_and_annotations_is_empty_text() -> None:
+    template = {"metadata": {"labels": {"team": None}}, "spec": {"nodeSelector": {"gpu": None}}}
+    job = decode.workload_with_job({"spec": {"podSets": [{"template": template}]}}).job
+    raw = {"metadata": {"labels": {LABEL_CLUSTER_SET: None}, "annotations": {ANNOTATION_MAINTENANCE: None}}}
+    cluster = decode.managed_cluster(raw)
+    assert (job.label_keys, job.nodes) == (("team",), (((Requirement("gpu", "In", ("",)),),),))
+    assert (cluster.labels, cluster.cluster_set, cluster.maintenance) == ({LABEL_CLUSTER_SET: ""}, "", "")
 
 
 def test_a_check_of_ours_names_a_placement() -> None:
