@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, quote
 
 import pytest
 
+from placement_lab.hub import options
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.patch import json_patch, merge_patch, strategic_patch
-from placement_lab.hub.request_attributes import is_true
 from placement_lab.structural_schema.schema_node import ANYTHING
 from tests.placement_lab.hub.job_exchanges import JOBS, job
 from tests.support.driver import eventually
@@ -301,7 +301,7 @@ def test_field_selectors(client: Client) -> None:
 )
 def test_boolean_parameters(parameters: str, are_true: bool) -> None:
     """Clients in Python write `True`, and as Kubernetes reads it, `x=` is true."""
-    assert is_true(dict(parse_qsl(parameters, keep_blank_values=True)), "x") is are_true
+    assert bool(options.flag(dict(parse_qsl(parameters, keep_blank_values=True)), "x")) is are_true
 
 
 def test_events_can_be_selected_by_their_object(client: Client) -> None:
