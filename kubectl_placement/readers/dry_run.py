@@ -20,6 +20,8 @@ _QUERY: Final = {
     "dryRun": "All",
     "fieldValidation": "Strict",
 }
+_UNTYPED: Final = "failed to create typed patch object"
+"""In the 500 that an API server answers to an applied field that its schema lacks, also with Strict."""
 _BY_KIND: Final = {("batch/v1", "Job"): JOB}
 
 
@@ -44,7 +46,7 @@ async def _refusal(client: Client, manifest: Object, namespace: str) -> str:
     try:
         await client.request("PATCH", path, body, query=_QUERY, content_type=APPLY)
     except ApiError as error:
-        if not 400 <= error.status < 500:
+        if not 400 <= error.status < 500 and _UNTYPED not in error.message:
             raise
         return f"{kind.kind} {'/'.join(filter(None, (space, metadata['name'])))}: {error.message}"
     return ""

@@ -6,7 +6,7 @@ Runs in the hub's thread and never waits. Turns a `StatusError` into a Status re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -18,6 +18,7 @@ from placement_lab.hub import (
     kinds,
     openapi,
     openapi_v2,
+    options,
     patch,
     protobuf,
     reads,
@@ -25,10 +26,10 @@ from placement_lab.hub import (
     scale,
     users,
 )
-from placement_lab.hub.errors import StatusError, bad_request, not_found, object_details
+from placement_lab.hub.errors import StatusError, bad_request, internal, not_found, object_details
 from placement_lab.hub.pod_logs import LogStream, PodLogs
 from placement_lab.hub.reads import METADATA, PLAIN, TABLE, ReadRequest
-from placement_lab.hub.request_attributes import RequestAttributes, attributes_of, is_true
+from placement_lab.hub.request_attributes import RequestAttributes, attributes_of
 from placement_lab.hub.watch import WatchStream
 from placement_lab.hub.write_request import WriteRequest
 from placement_lab.hub.writes import Writes
@@ -42,12 +43,11 @@ if TYPE_CHECKING:
     from placement_lab.hub.store import Record, Store
     from placement_lab.hub.users import Impersonation, UserInfo
 
-JSON = "application/json"
+JSON, YAML = "application/json", "application/yaml"
+BODIES = (JSON, YAML, protobuf.CONTENT_TYPE)
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-PATCHES = {
-    "application/merge-patch+json", "application/json-patch+json", "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-}  # fmt: skip
+APPLY, STRATEGIC = "application/apply-patch+yaml", "application/strategic-merge-patch+json"
+PATCHES = ("application/json-patch+json", "application/merge-patch+json", STRATEGIC, APPLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +151,10 @@ class ApiHandler:
             name = user.name
             if users.MASTERS not in user.groups:
                 self.access.authorize(user, attributes_of(call.method, call.path, call.query))
-            return name, self._route(call, user)
+            answer = self._route(call, user)
         except StatusError as error:
-            return name, error_response(error)
+            answer = error_response(error)
+        return name, in_yaml(answer, call.accept) if isinstance(answer, ApiResponse) else answer
 
     def _route(self, call: ApiRequest, user: UserInfo) -> Answer:
         parts = [part for part in call.path.split("/") if part]
@@ -282,11 +283,16 @@ class ApiHandler:
         )
         headers = _warning_header(target.version.warning)
         if target.name:
+            try:
+                reads.check_version(self.store, read.query)
+            except ValueError as error:
+                raise internal(str(error)) from None
             record = self.store.get(target.resource, (target.namespace, target.name))
             if record is None:
                 raise not_found(target.resource, target.name)
             return ApiResponse(200, read.render(record), headers=headers)
-        if is_true(read.query, "watch"):
+        options.check_list(read.query)
+        if options.flag(read.query, "watch"):
             return reads.watch(self.store.by_resource[target.resource], read)
         return ApiResponse(200, reads.list_(self.store, read), headers=headers)
 
@@ -298,8 +304,8 @@ class ApiHandler:
             target.resource, target.version, target.namespace, target.name, target.subresource,
             query, user, call.user_agent, [target.version.warning] if target.version.warning else [],
         )  # fmt: skip
-        if query.get("dryRun", "All") != "All":
-            raise bad_request("dryRun: only All is supported")
+        if kind := OPTIONS.get(call.method):
+            options.check_write(query, kind, applies=call.content_type == APPLY)
         match call.method, bool(target.name):
             case "POST", False:
                 self._needs_namespace(target)
@@ -312,7 +318,7 @@ class ApiHandler:
             case "PATCH", True:
                 return self._patch(call, request)
             case "DELETE", True:
-                return self._delete(request, parsed(call) if call.body else {})
+                return self._delete(request, _delete_options(call))
             case "DELETE", False:
                 return self._delete_all(call, target, request)
         raise _not_allowed()
@@ -331,9 +337,11 @@ class ApiHandler:
 
     def _patch(self, call: ApiRequest, request: WriteRequest) -> ApiResponse:
         kind = call.content_type
-        if kind not in PATCHES or (kind.startswith("application/strategic") and request.resource.custom):
-            raise unsupported(sorted(PATCHES))
-        if kind.startswith("application/apply"):
+        if kind not in PATCHES:
+            raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        if kind == STRATEGIC and request.resource.custom:
+            raise unsupported([one for one in PATCHES if one != STRATEGIC])
+        if kind == APPLY:
             there = self.store.get(request.resource, request.key) is not None
             if not there and not request.subresource:
                 self._check_create(request)
@@ -363,8 +371,8 @@ class ApiHandler:
         )
         self.access.authorize(request.user, action)
 
-    def _delete(self, request: WriteRequest, options: dict[str, Any]) -> ApiResponse:
-        record, gone = self.writes.delete(request, options)
+    def _delete(self, request: WriteRequest, wanted: dict[str, Any]) -> ApiResponse:
+        record, gone = self.writes.delete(request, wanted)
         if not gone:
             return self._object_response(request, record)
         details = object_details(request.resource, request.name) | {"uid": record.uid}
@@ -381,7 +389,7 @@ class ApiHandler:
         if "deletecollection" not in target.resource.verbs:
             raise _not_allowed()
         read = ReadRequest(target.resource, target.version, target.namespace, request.query, PLAIN)
-        options = parsed(call) if call.body else {}
+        wanted = _delete_options(call)
         records = list(reads.select(self.store.by_resource[target.resource], read))
         for record in records:
             namespace, name = record.key
@@ -396,8 +404,25 @@ class ApiHandler:
                 request.user_agent,
                 [],
             )
-            self.writes.delete(single, options)
+            self.writes.delete(single, wanted)
         return ApiResponse(200, reads.list_json(read, records, {"resourceVersion": str(self.store.rv)}))
+
+
+OPTIONS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+
+
+def _delete_options(call: ApiRequest) -> dict[str, Any]:
+    """Return the DeleteOptions of a request: the body's; without a body, the parameters."""
+    query = call.query
+    given = {"propagationPolicy": query.get("propagationPolicy"), "dryRun": query.get("dryRun")}
+    wanted = {key: [one] if key == "dryRun" else one for key, one in given.items() if one}
+    if call.body:
+        wanted = parsed(call)
+        if wanted.get("kind", "DeleteOptions") != "DeleteOptions":
+            version = wanted.get("apiVersion", "v1")
+            raise bad_request(f'no kind "{wanted["kind"]}" is registered for version "{version}" in scheme')
+    options.check_delete(wanted)
+    return wanted
 
 
 def _not_allowed() -> StatusError:
@@ -417,14 +442,23 @@ def _representation(accept: str) -> str:
         return PLAIN
     for wish in accept.split(","):
         kind, *parameters = (part.strip() for part in wish.split(";"))
-        if kind not in (JSON, "*/*", "application/*"):
+        if kind not in (JSON, YAML, "*/*", "application/*"):
             continue
         wanted = dict(part.partition("=")[::2] for part in parameters).get("as", "")
         if wanted in (TABLE, METADATA, METADATA + "List"):
             return wanted.removesuffix("List")
         if not wanted:
             return PLAIN
-    raise StatusError(406, "NotAcceptable", f"only {JSON} can be served")
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(BODIES)}"
+    raise StatusError(406, "NotAcceptable", message)
+
+
+def in_yaml(answer: ApiResponse, accept: str) -> ApiResponse:
+    """Return the response as YAML if that is the first type that the client accepts."""
+    if answer.content_type != JSON or accept.partition(",")[0].partition(";")[0].strip() != YAML:
+        return answer
+    body = yaml.safe_dump(orjson.loads(answer.body), sort_keys=False).encode()
+    return replace(answer, body=body, content_type=YAML)
 
 
 def _warning_header(*warnings: str) -> dict[str, str]:
@@ -432,29 +466,40 @@ def _warning_header(*warnings: str) -> dict[str, str]:
     return {"Warning": ", ".join(f'299 - "{warning}"' for warning in quoted)} if quoted else {}
 
 
-def unsupported(accepted: list[str]) -> StatusError:
+def unsupported(accepted: Iterable[str]) -> StatusError:
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def loads(call: ApiRequest) -> Any:
-    """Return the parsed body; raises 400 if it does not match its content type."""
-    if call.content_type == protobuf.CONTENT_TYPE:
+    """Return the parsed body; raises 415 for another content type, 400 if it does not match its own."""
+    kind = call.content_type or JSON
+    if kind not in (*BODIES, *PATCHES):
+        raise unsupported(BODIES)
+    if kind == protobuf.CONTENT_TYPE:
         return protobuf.decode(call.body)
     try:
-        if call.content_type.endswith("yaml") and not call.body.lstrip().startswith(b"{"):
+        if kind.endswith("yaml") and not call.body.lstrip().startswith(b"{"):
             return yaml.safe_load(call.body)
         return orjson.loads(call.body)
     except (ValueError, yaml.YAMLError) as error:
-        raise bad_request(f"the object provided is unrecognized: {error}") from error
+        raise _undecodable(call, error) from error
+
+
+def _undecodable(call: ApiRequest, why: object) -> StatusError:
+    """Return the 400 for a body that is not of its content type."""
+    words = "couldn't get version/kind" if call.method == "DELETE" else "the object provided is unrecognized"
+    if call.method == "PATCH":
+        words = f"error decoding {'YAML' if call.content_type == APPLY else 'patch'}"
+    return bad_request(f"{words}: {why}")
 
 
 def parsed(call: ApiRequest) -> dict[str, Any]:
     """Return the parsed body, which must be a map; raises 415 for an unsupported content type."""
-    if call.content_type.endswith("cbor"):
-        raise unsupported([JSON, "application/yaml", protobuf.CONTENT_TYPE])
     body = loads(call)
+    if body is None:
+        return {}
     if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict | None):
-        raise bad_request("the object provided is unrecognized: not a map")
+        raise _undecodable(call, "not a map")
     return body

@@ -32,7 +32,7 @@ def apply(
     Return the object and the managers after `by` applied `config` to `live`.
 
     Raises 409 with one cause for each field that another manager owns and this apply would
-    change, unless `force`; 500 if the configuration has types that the schema does not allow.
+    change, unless `force`; UntypedError if the configuration has types that the schema does not allow.
     """
     wanted = managed_fields.without_unowned(field_sets.fields_applied(node, config))
     last = owners.get(by.name)
@@ -41,6 +41,8 @@ def apply(
     merged = merge(node, live, config)
     if last is not None and last.fields != wanted:  # otherwise no field can be removed
         merged = prune(node, merged, last.fields, managed_fields.all_fields(others | mine))
+    if merged is live and last is None and wanted is not None:  # an entry that changes nothing has no time
+        mine = {by.name: replace(by, fields=wanted, time="")}
     touched, removed = field_sets.changes(node, live, merged)
     touched = managed_fields.without_unowned(touched)
     if conflicts := managed_fields.conflicts(others, touched, by.name):
@@ -112,7 +114,11 @@ def _merge_list(node: SchemaNode, live: list[Any], config: list[Any]) -> list[An
 
 
 def prune(node: SchemaNode, value: Any, last: FieldSet, keep: FieldSet | None) -> Any:
-    """Return `value` without the fields that are in `last` and not in `keep`."""
+    """
+    Return `value` without the fields that are in `last` and not in `keep`.
+
+    A property goes as a whole, with its defaults, if nobody keeps a field in it.
+    """
     if not field_sets.granular(node, value):
         return value
     if isinstance(value, list):
@@ -123,9 +129,11 @@ def prune(node: SchemaNode, value: Any, last: FieldSet, keep: FieldSet | None) -
         kept = (keep or {}).get("f:" + key)
         if claimed is None:
             pruned[key] = child_value
-        elif kept is not None or not field_sets.is_member(claimed):
-            below = prune(node.child(key) or ANYTHING, child_value, claimed, kept)
-            if kept is not None or below or not child_value:
+        elif kept is not None:
+            pruned[key] = prune(node.child(key) or ANYTHING, child_value, claimed, kept)
+        elif key not in node.properties and not field_sets.is_member(claimed):
+            below = prune(node.child(key) or ANYTHING, child_value, claimed, None)
+            if below or not child_value:
                 pruned[key] = below
     return pruned
 

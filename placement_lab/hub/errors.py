@@ -77,12 +77,34 @@ def invalid(
     resource: ServedResource, name: str, causes: Iterable[StatusCause], *, kind: str = ""
 ) -> StatusError:
     """Return the 422 for an object that violates its schema or a rule."""
-    causes = tuple(causes)
+    return _invalid(resource.group, kind or resource.kind, name, tuple(causes))
+
+
+def invalid_options(kind: str, causes: Iterable[StatusCause]) -> StatusError:
+    """Return the 422 for the parameters of a request; `kind` such as ListOptions."""
+    return _invalid("meta.k8s.io", kind, "", tuple(causes))
+
+
+def _invalid(group: str, kind: str, name: str, causes: tuple[StatusCause, ...]) -> StatusError:
     errors = ", ".join(map(str, causes))
-    kind = kind or resource.kind
-    message = f'{kind}.{resource.group or "v1"} "{name}" is invalid: {errors}'
-    details = object_details(resource, name) | {"kind": kind}
-    return StatusError(422, "Invalid", message, causes=causes, details=details)
+    full = f"{kind}.{group}" if group else kind
+    message = f'{full} "{name}" is invalid: {f"[{errors}]" if len(causes) > 1 else errors}'
+    details = {"name": name, "group": group, "kind": kind}
+    given = {key: value for key, value in details.items() if value}
+    return StatusError(422, "Invalid", message, causes=causes, details=given)
+
+
+class UnknownFieldsError(StatusError):
+    """The 400 for unknown fields with fieldValidation=Strict; `why` names them."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(400, "BadRequest", f"{what}: {why}")
+        self.why = why
+
+
+def invalid_patch(cause: StatusCause) -> StatusError:
+    """Return the 422 for a patch whose result cannot be decoded; it names no object."""
+    return _invalid("", "", "", (cause,))
 
 
 def bad_request(message: str) -> StatusError:

@@ -11,13 +11,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from placement_lab.hub.errors import StatusError, internal
 from placement_lab.structural_schema.schema_node import ANYTHING, SchemaNode
+from placement_lab.structural_schema.validation import TYPES, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FieldSet = dict[str, Any]
+WORDS = {  # of types, in errors
+    "array": "list",
+    "object": "map",
+    "integer": "numeric (int or float)",
+    "number": "numeric (int or float)",
+}
+
+
+class UntypedError(ValueError):
+    """An applied configuration has a value that the schema does not allow."""
 
 
 def is_member(fields: FieldSet) -> bool:
@@ -99,26 +109,26 @@ Path = tuple[str, ...]  # the keys that lead to a value
 
 
 def items_of(node: SchemaNode, value: list[Any], path: Path) -> dict[str, Any]:
-    """Return the items of a granular list by key; raises 500 for duplicate keys, as Kubernetes does."""
+    """Return the items of a granular list by key; raises UntypedError for duplicate keys."""
     items: dict[str, Any] = {}
     for item in value:
         if node.list_type == "map" and not isinstance(item, dict):
             raise _type_error(path, "items must be maps")
         key = node.element(item)
         if key in items:
-            raise _type_error(path, f"duplicate entries for key {key[2:]}")
+            raise _type_error(path, f"duplicate entries for key {_step(key)}")
         items[key] = item
     return items
 
 
-def _type_error(path: Path, why: str) -> StatusError:
-    return internal(f"failed to create typed patch object: {''.join(map(_step, path))}: {why}")
+def _type_error(path: Path, why: str) -> UntypedError:
+    return UntypedError(f"{''.join(map(_step, path))}: {why}")
 
 
 def fields_applied(node: SchemaNode, value: Any, path: Path = ()) -> FieldSet | None:
-    """Return the fields of an applied configuration; raises 500 if a value has the wrong type."""
-    if node.type in ("object", "array") and not isinstance(value, dict if node.type == "object" else list):
-        raise _type_error(path, f"expected {node.type}")
+    """Return the fields of an applied configuration; raises UntypedError if a value has the wrong type."""
+    if value is not None and node.type in TYPES and not isinstance(value, TYPES[node.type]):
+        raise _type_error(path, f"expected {WORDS.get(node.type, node.type)}, got {type_of(value)}")
     if not granular(node, value):
         return {}
     children: FieldSet = {}

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from placement_lab.hub import field_sets
 from placement_lab.hub.errors import StatusError
 from placement_lab.hub.field_sets import FieldSet, difference, intersection, paths, union
 from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from placement_lab.structural_schema.schema_node import SchemaNode
 
 Name = tuple[str, str, str, str]  # manager, operation, subresource, API version ("" for Apply)
 
@@ -48,20 +51,19 @@ class ManagedFieldsEntry:
             "manager": self.manager,
             "operation": self.operation,
             "apiVersion": self.api_version,
-            "time": self.time,
             "fieldsType": "FieldsV1",
             "fieldsV1": self.fields,
         }
-        return entry | {"subresource": self.subresource} if self.subresource else entry
+        more = {"time": self.time, "subresource": self.subresource}
+        return entry | {key: value for key, value in more.items() if value}
 
     def title(self) -> str:
         """Return the description of this manager in a conflict."""
         parts = [f'"{self.manager}"']
         if self.subresource:
             parts.append(f'with subresource "{self.subresource}"')
-        parts.append(f"using {self.api_version}")
         if self.operation == "Update":
-            parts.append(f"at {self.time}")
+            parts.append(f"using {self.api_version}")
         return " ".join(parts)
 
 
@@ -151,9 +153,25 @@ def conflict_error(owned: Iterable[tuple[ManagedFieldsEntry, FieldSet]]) -> Stat
     causes = [
         StatusCause("FieldManagerConflict", f"conflict with {entry.title()}", path)
         for entry, fields in owned
-        for path in paths(fields)
+        for path in sorted(paths(fields))
     ]
-    lines = "".join(f"\n- {cause.message}: {cause.field}" for cause in causes)
+    by_manager: dict[str, list[str]] = {}
+    for cause in causes:
+        by_manager.setdefault(cause.message, []).append(cause.field)
+    said = "\n".join(_conflict(title, fields) for title, fields in by_manager.items())
     plural = "conflict" if len(causes) == 1 else "conflicts"
-    message = f"Apply failed with {len(causes)} {plural}:{lines}"
+    message = f"Apply failed with {len(causes)} {plural}: {said}"
     return StatusError(409, "Conflict", message, causes=causes)
+
+
+def _conflict(title: str, fields: list[str]) -> str:
+    if len(fields) == 1:
+        return f"{title}: {fields[0]}"
+    return f"{title.replace('conflict', 'conflicts', 1)}:" + "".join(f"\n- {field}" for field in fields)
+
+
+def before_first_apply(schema: SchemaNode, live: dict[str, Any], api_version: str, time: str) -> Managers:
+    """Return the owner of an object that nobody owns when it is first applied to: all its fields."""
+    fields = without_unowned(field_sets.changes(schema, {}, live)[0])
+    by = ManagedFieldsEntry("before-first-apply", "Update", "", api_version, time, fields or {})
+    return {by.name: by} if fields else {}

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from placement_lab.hub.errors import bad_request
+from placement_lab.structural_schema.schema_node import dumps
 from placement_lab.structural_schema.validation import StatusCause
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ SERVER_FIELDS = (
     "generation",
     "selfLink",
 )
+MOST_ANNOTATED = 256 * 1024  # bytes
+FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
+OWNER_FIELDS = {
+    "apiVersion": "version must not be empty",
+    "kind": "must not be empty",
+    "name": "must not be empty",
+    "uid": "must not be empty",
+}
 SUFFIX = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of Kubernetes' generated names
 
 
@@ -43,18 +52,19 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def check_types(given: dict[str, Any]) -> None:
-    """Raise 400 for metadata of wrong types, such as labels that are not a map of strings."""
+def wrong_type(given: dict[str, Any]) -> str:
+    """Return the error in metadata of wrong types, such as labels that are not a map of strings, or ""."""
     for key in ("labels", "annotations"):
         pairs = given.get(key) or {}
-        if not isinstance(pairs, dict) or not all(isinstance(value, str | None) for value in pairs.values()):
-            raise bad_request(f"metadata.{key}: a map of strings is needed")
+        if not isinstance(pairs, dict) or not all(isinstance(v, str | None) for v in pairs.values()):
+            return f"metadata.{key}: a map of strings is needed"
     for key in ("finalizers", "ownerReferences", "managedFields"):
         if not isinstance(given.get(key) or [], list):
-            raise bad_request(f"metadata.{key}: a list is needed")
+            return f"metadata.{key}: a list is needed"
     for key in ("name", "generateName", "namespace", "uid", "resourceVersion"):
         if not isinstance(given.get(key) or "", str):
-            raise bad_request(f"metadata.{key}: a string is needed")
+            return f"metadata.{key}: a string is needed"
+    return ""
 
 
 def new_metadata(resource: ServedResource, given: dict[str, Any], namespace: str) -> dict[str, Any]:
@@ -63,11 +73,9 @@ def new_metadata(resource: ServedResource, given: dict[str, Any], namespace: str
         raise bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    metadata = {
-        k: v
-        for k, v in given.items()
-        if k not in (*SERVER_FIELDS, "resourceVersion") and v not in (None, {}, [])
-    }
+    kept = () if resource.generation else ("generation",)  # where nobody counts it, a server keeps it
+    dropped = {*SERVER_FIELDS, "resourceVersion"}.difference(kept)
+    metadata = {k: v for k, v in given.items() if k not in dropped and v not in (None, {}, [])}
     if not metadata.get("name") and metadata.get("generateName"):
         letters = random.choices(SUFFIX, k=5)  # noqa: S311 a name, not a secret
         metadata["name"] = metadata["generateName"] + "".join(letters)
@@ -98,19 +106,60 @@ def validate(resource: ServedResource, metadata: dict[str, Any]) -> list[StatusC
                 "FieldValueRequired", "Required value: name or generateName is required", "metadata.name"
             )
         )
-    elif not _good_name(resource, name):
+    prefix = metadata.get("generateName")
+    if prefix and not _good_name(resource, f"{prefix}a"):
+        causes.append(_invalid(prefix, "a lowercase RFC 1123 name", "metadata.generateName"))
+    if name and not _good_name(resource, name):
         causes.append(
             StatusCause(
                 "FieldValueInvalid", f'Invalid value: "{name}": a lowercase RFC 1123 name', "metadata.name"
             )
         )
     causes.extend(validate_labels(metadata.get("labels") or {}, "metadata.labels"))
-    annotations = (key for key in metadata.get("annotations") or {} if not QUALIFIED.fullmatch(key.lower()))
-    where = "metadata.annotations"
-    causes.extend(
-        StatusCause("FieldValueInvalid", f'Invalid value: "{key}": no name', where) for key in annotations
-    )
+    causes.extend(_validate_annotations(metadata.get("annotations") or {}))
+    causes.extend(_validate_owners(metadata.get("ownerReferences") or []))
+    for i, name in enumerate(metadata.get("finalizers") or []):
+        causes.extend(_validate_finalizer(name, f"[{i}]", custom=resource.custom))
     return causes
+
+
+def _invalid(value: Any, why: str, where: str) -> StatusCause:
+    return StatusCause("FieldValueInvalid", f"Invalid value: {dumps(value)}: {why}", where)
+
+
+def _validate_annotations(annotations: dict[str, str]) -> Iterator[StatusCause]:
+    where = "metadata.annotations"
+    for key in annotations:
+        if not QUALIFIED.fullmatch(key.lower()):
+            yield _invalid(key, "no name", where)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MOST_ANNOTATED:
+        message = f"Too long: may not be more than {MOST_ANNOTATED} bytes"
+        yield StatusCause("FieldValueTooLong", message, where)
+
+
+def _validate_owners(owners: list[Any]) -> Iterator[StatusCause]:
+    where = "metadata.ownerReferences"
+    controllers = []
+    for owner in owners:
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            yield _invalid(owner, "/v1, Kind=Event is disallowed from being an owner", where)
+        for key, why in OWNER_FIELDS.items():
+            if not owner.get(key):
+                yield _invalid("", why, f"{where}.{key}")
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
+    if len(controllers) > 1:
+        found = f'Found "true" in references for {controllers[0]} and {controllers[1]}'
+        yield _invalid(owners, f"Only one reference can have Controller set to true. {found}", where)
+
+
+def _validate_finalizer(name: str, index: str, *, custom: bool) -> Iterator[StatusCause]:
+    where = "metadata.finalizers"
+    if not QUALIFIED.fullmatch(name):
+        yield _invalid(name, "name part must consist of letters and digits", where)
+    if "/" not in name and name not in FINALIZERS and not custom:
+        why = "name is neither a standard finalizer name nor is it fully qualified"
+        yield _invalid(name, why, where + index)
 
 
 def validate_labels(labels: dict[str, str], where: str) -> Iterator[StatusCause]:
@@ -135,8 +184,7 @@ def validate_update(new: dict[str, Any], live: dict[str, Any]) -> list[StatusCau
     causes = []
     added = sorted(set(new.get("finalizers") or ()) - set(live.get("finalizers") or ()))
     if live.get("deletionTimestamp") and added:
-        message = (
-            f"Forbidden: no new finalizers can be added if the object is being deleted, found new {added}"
-        )
+        found = f"found new finalizers []string{{{', '.join(map(dumps, added))}}}"
+        message = f"Forbidden: no new finalizers can be added if the object is being deleted, {found}"
         causes.append(StatusCause("FieldValueForbidden", message, "metadata.finalizers"))
     return causes * 2

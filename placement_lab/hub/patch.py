@@ -92,41 +92,44 @@ def _strategic_list(node: SchemaNode, value: list[Any], changes: list[Any]) -> l
     return list(items.values())
 
 
-# -- JSON patch
+# -- JSON patch, as the library of Kubernetes (evanphx/json-patch) does it, which is not RFC 6902 everywhere:
+# `replace` and `test` of a missing member, a negative index, a copy of nothing.
+
+REJECTED = "the server rejected our request due to an error in our request"
+MISSING: Any = object()
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """Apply a JSON patch (RFC 6902); raises 422 if a test fails or a path is missing, 400 if malformed."""
-    if not isinstance(operations, list):
-        raise bad_request("a JSON patch is a list of operations")
+    """Apply a JSON patch; raises 422 if a test fails or a path is missing, 400 if it is no list."""
+    if not isinstance(operations, list) or not all(isinstance(one, dict) for one in operations):
+        raise bad_request("error decoding patch: a JSON patch is a list of operations")
     for operation in operations:
-        if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
-            raise bad_request(f"not a JSON patch operation: {operation}")
         try:
             value = OPERATIONS[operation["op"]](value, operation)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            message = f"the server rejected our request due to an error in our request: {operation}: {error}"
-            raise StatusError(422, "Invalid", message) from error
+            raise StatusError(422, "Invalid", REJECTED) from error
     return value
 
 
 def _keys(pointer: str) -> list[str]:
-    if pointer and not pointer.startswith("/"):
-        raise ValueError(f"{pointer} does not begin with /")
+    """Return the keys of a pointer; what comes before its first slash is ignored."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def _get(value: Any, keys: Iterable[str]) -> Any:
-    for key in keys:
-        value = value[_index(value, key)] if isinstance(value, list) else value[key]
-    return value
+    """Return the value at the keys; MISSING for a member that its map lacks."""
+    *above, last = keys
+    for key in above:
+        value = value[_index(value, key) if isinstance(value, list) else key]
+    return value[_index(value, last)] if isinstance(value, list) else value.get(last, MISSING)
 
 
-def _index(value: list[Any], key: str) -> int:
-    index = int(key)
-    if not 0 <= index < len(value):
+def _index(value: list[Any], key: str, *, beyond: int = 0) -> int:
+    """Return the index of an item; a negative one counts from the end, `beyond` which is allowed."""
+    index, size = int(key), len(value) + beyond
+    if not -size <= index < size:
         raise IndexError(f"no item {key}")
-    return index
+    return index % size
 
 
 def _changed(value: Any, keys: list[str], change: Callable[[Any, str], None]) -> Any:
@@ -144,7 +147,8 @@ def _changed(value: Any, keys: list[str], change: Callable[[Any, str], None]) ->
 def _add(value: Any, operation: dict[str, Any]) -> Any:
     def put(container: Any, key: str) -> None:
         if isinstance(container, list):
-            container.insert(len(container) if key == "-" else int(key), operation["value"])
+            at = len(container) if key == "-" else _index(container, key, beyond=1)
+            container.insert(at, operation["value"])
         else:
             container[key] = operation["value"]
 
@@ -160,11 +164,11 @@ def _remove(value: Any, operation: dict[str, Any]) -> Any:
 
 
 def _replace(value: Any, operation: dict[str, Any]) -> Any:
+    def put(container: Any, key: str) -> None:
+        container[_index(container, key) if isinstance(container, list) else key] = operation["value"]
+
     keys = _keys(operation["path"])
-    _get(value, keys)
-    if keys and isinstance(_get(value, keys[:-1]), list):
-        return _add(_remove(value, operation), operation)
-    return _add(value, operation)
+    return _changed(value, keys, put) if keys else operation["value"]
 
 
 def _move(value: Any, operation: dict[str, Any]) -> Any:
@@ -174,11 +178,15 @@ def _move(value: Any, operation: dict[str, Any]) -> Any:
 
 
 def _copy(value: Any, operation: dict[str, Any]) -> Any:
-    return _add(value, {"path": operation["path"], "value": _get(value, _keys(operation["from"]))})
+    copied = _get(value, _keys(operation["from"]))
+    return _add(value, {"path": operation["path"], "value": None if copied is MISSING else copied})
 
 
 def _test(value: Any, operation: dict[str, Any]) -> Any:
-    if _get(value, _keys(operation["path"])) != operation["value"]:
+    found = _get(value, _keys(operation["path"]))
+    if found is MISSING:
+        found = None
+    if found != operation.get("value"):
         raise ValueError("testing value failed")
     return value
 

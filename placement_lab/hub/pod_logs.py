@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from placement_lab.hub import options
 from placement_lab.hub.errors import StatusError, bad_request
-from placement_lab.hub.request_attributes import is_true
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -81,7 +81,7 @@ class PodLogs:
         meta = pod["metadata"]
         container = _container(pod, query.get("container", ""))
         place = meta["namespace"], meta["name"], container
-        previous = is_true(query, "previous")
+        previous = bool(options.flag(query, "previous"))
         log = (self._previous if previous else self._now).get(place)
         if log is None and previous:
             what = f'previous terminated container "{container}" in pod "{meta["name"]}" not found'
@@ -97,8 +97,8 @@ class LogStream:
 
     def __init__(self, log: ContainerLog, query: dict[str, str]) -> None:
         self._log = log
-        self._follow = is_true(query, "follow")
-        self._stamps = is_true(query, "timestamps")
+        self._follow = bool(options.flag(query, "follow"))
+        self._stamps = bool(options.flag(query, "timestamps"))
         self._left = _number(query, "limitBytes", least=1)
         self._tail = _number(query, "tailLines", least=0)
         self._since = _since(query)

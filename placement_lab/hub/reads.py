@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from placement_lab.hub import selectors, table
+from placement_lab.hub import options, selectors, table
 from placement_lab.hub.errors import StatusError, bad_request
 from placement_lab.hub.watch import WatchStream
 
@@ -37,6 +37,12 @@ class ReadRequest:
     @property
     def api_version(self) -> str:
         return self.resource.api_version(self.version.name)
+
+    def render_item(self, record: Record) -> bytes:
+        """Return an item of a list: those of built-in kinds have no kind and apiVersion."""
+        if self.representation == PLAIN and not self.resource.custom:
+            return record.bare_json()
+        return self.render(record)
 
     def render(self, record: Record) -> bytes:
         if self.representation == PLAIN:
@@ -83,8 +89,11 @@ def list_(store: Store, read: ReadRequest) -> bytes:
     rv, start = _version_and_start(store, read.query)
     records = list(_as_of(shelf, read, rv, start) if rv < shelf.last else select(shelf, read, start))
     meta: dict[str, Any] = {"resourceVersion": str(rv)}
-    limit = int(read.query.get("limit") or 0)
-    if limit and len(records) > limit:
+    options.number(read.query, "timeoutSeconds")
+    limit = options.number(read.query, "limit")
+    if read.query.get("resourceVersion") == "0":
+        limit = 0  # the watch cache answers, which knows no limit
+    if 0 < limit < len(records):
         meta["continue"] = _continue_token(rv, records[limit - 1].key)
         if not read.query.get("labelSelector") and not read.query.get("fieldSelector"):
             meta["remainingItemCount"] = len(records) - limit
@@ -101,8 +110,10 @@ def list_json(read: ReadRequest, records: list[Record], meta: dict[str, Any]) ->
     kind, api_version = read.resource.list_kind, read.api_version
     if read.representation == METADATA:
         kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+    if read.resource.custom:
+        meta = {"continue": ""} | meta
     head = orjson.dumps({"kind": kind, "apiVersion": api_version, "metadata": meta})
-    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(read.render, records)))
+    return b'%b,"items":[%b]}' % (head[:-1], b",".join(map(read.render_item, records)))
 
 
 def _as_of(shelf: ResourceStore, read: ReadRequest, rv: int, after: Key | None) -> Iterable[Record]:
@@ -116,17 +127,21 @@ def _version_and_start(store: Store, query: dict[str, str]) -> tuple[int, Key | 
     """Return the version of a list, and the key after which it continues."""
     if token := query.get("continue"):
         return _read_continue_token(token)
-    asked = query.get("resourceVersion", "")
-    if asked and not asked.isdecimal():
-        raise bad_request(f"invalid resource version {asked!r}")
-    version = int(asked or 0)
+    try:
+        version = check_version(store, query)
+    except ValueError as error:
+        raise bad_request(f"invalid resource version: {error}") from None
+    return version if query.get(options.MATCH) == "Exact" else store.rv, None
+
+
+def check_version(store: Store, query: dict[str, str]) -> int:
+    """Return the version that a read asks for, or 0; raises 504 if it is not reached yet, or ValueError."""
+    version = options.version(query)
     if version > store.rv:
-        raise StatusError(504, "Timeout", f"Too large resource version: {version}, current: {store.rv}")
-    if query.get("resourceVersionMatch") == "Exact":
-        if not version:
-            raise bad_request("resourceVersionMatch=Exact needs a resourceVersion")
-        return version, None
-    return store.rv, None
+        message = f"Timeout: Too large resource version: {version}, current: {store.rv}"
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        raise StatusError(504, "Timeout", message, details={"causes": [cause], "retryAfterSeconds": 1})
+    return version
 
 
 def _continue_token(rv: int, key: Key) -> str:
@@ -137,5 +152,5 @@ def _read_continue_token(token: str) -> tuple[int, Key]:
     try:
         rv, namespace, name = orjson.loads(base64.urlsafe_b64decode(token))
     except ValueError as error:
-        raise bad_request("continue key is not valid") from error
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
     return rv, (namespace, name)

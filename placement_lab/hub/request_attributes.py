@@ -7,12 +7,10 @@ Source: Kubernetes, apiserver/pkg/endpoints/request/requestinfo.go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from placement_lab.hub import options
 from placement_lab.hub.selectors import name_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERBS = {
     "POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete",
@@ -61,16 +59,11 @@ def _on_resource(method: str, group: str, parts: list[str], query: dict[str, str
     resource, name, subresource = [*parts, "", ""][:3]
     verb = VERBS.get(method, "")
     if not name and verb == "get":
-        verb = "watch" if is_true(query, "watch") else "list"
+        verb = "watch" if options.flag(query, "watch") else "list"
         name = _selected(query.get("fieldSelector", ""))
     elif not name and verb == "delete":
         verb = "deletecollection"
     return RequestAttributes(verb, group, resource, subresource, namespace, name)
-
-
-def is_true(query: Mapping[str, str], name: str) -> bool:
-    """Return a boolean parameter: as Kubernetes reads it, all but `0` and `false` in any case is true."""
-    return query.get(name, "0").lower() not in ("0", "false")
 
 
 def _selected(fields: str) -> str:

@@ -48,14 +48,14 @@ def fields(text: str, known: tuple[str, ...]) -> Test:
     """Return a test of an object's fields; raises 400 for a path that is not in `known`."""
     if not text:
         return selects_all
-    tests = [_field(part, known) for part in text.split(",") if part]  # a comma may end it
+    tests = [_field(text, part, known) for part in text.split(",") if part]
     return lambda obj: all(test(obj) for test in tests)
 
 
-def _field(text: str, known: tuple[str, ...]) -> Test:
+def _field(whole: str, text: str, known: tuple[str, ...]) -> Test:
     match = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", text.strip())
     if match is None:
-        raise bad_request(f"invalid field selector: {text!r}")
+        raise bad_request(f"invalid selector: '{whole}'; can't understand '{text}'")
     path, sign, value = match.groups()
     if path not in known:
         raise bad_request(f"field label not supported: {path}")
@@ -78,5 +78,5 @@ def _at(obj: Any, keys: list[str]) -> str:
 @lru_cache(maxsize=256)
 def name_in(text: str) -> str | None:
     """Return the name that a field selector requires, so that a list can look it up directly."""
-    match = re.fullmatch(r"metadata\.name==?([^,=!]+)", text)
+    match = re.fullmatch(r",*metadata\.name==?([^,=!]+),*", text)
     return match[1] if match else None

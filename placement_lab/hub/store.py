@@ -42,6 +42,14 @@ class Record:
             blob = self._json[version] = orjson.dumps(self.in_version(version), option=orjson.OPT_SORT_KEYS)
         return blob
 
+    def bare_json(self) -> bytes:
+        """Return the JSON without kind and apiVersion."""
+        blob = self._json.get("")
+        if blob is None:
+            bare = {key: value for key, value in self.obj.items() if key not in ("kind", "apiVersion")}
+            blob = self._json[""] = orjson.dumps(bare, option=orjson.OPT_SORT_KEYS)
+        return blob
+
     def in_version(self, version: str) -> Object:
         """Return the object in another API version: only apiVersion differs."""
         wanted = self.resource.api_version(version)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from placement_lab.hub.errors import StatusError
-from placement_lab.hub.request_attributes import is_true
-from placement_lab.structural_schema.validation import StatusCause
+from placement_lab.hub import options
+from placement_lab.hub.errors import StatusError, internal
 
 if TYPE_CHECKING:
     import random
@@ -45,9 +44,8 @@ class WatchStream:
     """
     A client's watch of the objects of one kind and version that `selects` accepts.
 
-    `query`: the parameters of the request. Raises 500 for a resourceVersion that is not a number and 422 for
-    sendInitialEvents without resourceVersionMatch, as Kubernetes does. If the version is too old, the
-    first and only line is an ERROR event.
+    `query`: the parameters of the request. Raises 500 for a resourceVersion that is not a number, as
+    Kubernetes does. If the version is too old, the first and only line is an ERROR event.
     """
 
     def __init__(
@@ -61,21 +59,22 @@ class WatchStream:
     ) -> None:
         self.shelf, self.version, self.namespace = store, version, namespace
         self.selects, self.render = selects, render
-        self.bookmarks = is_true(query, "allowWatchBookmarks")
-        self.timeout = float(query.get("timeoutSeconds") or 0) or None
+        self.bookmarks = bool(options.flag(query, "allowWatchBookmarks"))
+        self.timeout = options.number(query, "timeoutSeconds") or None
         self.lines: list[bytes] = []
         self.ended = self.hung = False
         self._wake = asyncio.Event()
-        self._start(_version(query.get("resourceVersion", "")), query)
+        try:
+            self._start(options.version(query), options.flag(query, "sendInitialEvents"))
+        except ValueError as error:
+            raise internal(str(error)) from None
 
-    def _start(self, since: int, query: dict[str, str]) -> None:
-        initial = is_true(query, "sendInitialEvents")
-        if initial and query.get("resourceVersionMatch") != "NotOlderThan":
-            message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            cause = StatusCause("FieldValueForbidden", message, "resourceVersionMatch")
-            raise StatusError(422, "Invalid", f"ListOptions is invalid: {message}", causes=[cause])
+    def _start(self, since: int, initial: bool | None) -> None:
+        """Begin after a version; `initial`: whether objects come first, None: if there is no version."""
         self.since = since
-        if initial or not since:
+        if initial is False and not since:
+            self.since = self.shelf.current_version()
+        elif initial or not since:
             records = (record for record in self.shelf.between(self.namespace) if self.selects(record.obj))
             self.lines = [line("ADDED", self.render(record)) for record in records]
             self.since = 0
@@ -126,10 +125,7 @@ class WatchStream:
         self.hung = True
 
     def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
-        metadata: dict[str, Any] = {
-            "resourceVersion": str(self.shelf.current_version()),
-            "creationTimestamp": None,
-        }
+        metadata: dict[str, Any] = {"resourceVersion": str(self.shelf.current_version())}
         if annotations:
             metadata["annotations"] = annotations
         resource = self.shelf.resource
@@ -170,10 +166,3 @@ class WatchStream:
                 await self._wake.wait()
         except TimeoutError:
             pass  # a bookmark or the timeout is due
-
-
-def _version(text: str) -> int:
-    if text and not text.isdecimal():
-        message = f'Internal error occurred: resourceVersion: Invalid value: "{text}": invalid syntax'
-        raise StatusError(500, "", message)
-    return int(text or 0)

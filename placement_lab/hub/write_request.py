@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placement_lab.hub import metadata, strategies
-from placement_lab.hub.errors import StatusError, bad_request, conflict, internal, invalid
+from placement_lab.hub.errors import (
+    StatusError,
+    UnknownFieldsError,
+    bad_request,
+    conflict,
+    internal,
+    invalid,
+    object_details,
+)
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
 from placement_lab.structural_schema.schema_node import prune_and_default
 from placement_lab.structural_schema.validation import StatusCause
@@ -62,35 +70,46 @@ class WriteRequest:
     def check_type(self, body: Object) -> list[StatusCause]:
         """Return the errors in `kind`; raises 400 for a wrong apiVersion, malformed metadata, or a wrong
         `kind` of a built-in resource."""
-        metadata.check_types(body.get("metadata") or {})
+        self._check_metadata(body)
         wanted = self.resource.api_version(self.version.name)
         version = body.get("apiVersion") or ("" if self.resource.custom else wanted)
+        kind = body.get("kind") or ("" if self.resource.custom else self.resource.kind)
         if version != wanted:
             message = (
                 f"the API version in the data ({version}) does not match the expected API version ({wanted})"
             )
             raise bad_request(message)
-        kind = body.get("kind") or ("" if self.resource.custom else self.resource.kind)
+        if not kind:
+            what = f"the object provided is unrecognized (must be of type {self.resource.kind})"
+            raise bad_request(f"{what}: Object 'Kind' is missing")
         if kind == self.resource.kind:
             return []
         if not self.resource.custom:
             raise bad_request(
-                f"{kind} in version {self.version.name} cannot be handled as a {self.resource.kind}"
+                f'{kind} in version "{self.version.name}" cannot be handled as a {self.resource.kind}'
             )
         return [
             StatusCause("FieldValueInvalid", f'Invalid value: "{kind}": must be {self.resource.kind}', "kind")
         ]
 
-    def prune_and_default(self, body: Object, stored: Object | None = None) -> Object:
+    def _check_metadata(self, body: Object) -> None:
+        if why := metadata.wrong_type(body.get("metadata") or {}):
+            raise self.undecodable(why)
+
+    def prune_and_default(
+        self, body: Object, stored: Object | None = None, *, keep_nulls: bool = False
+    ) -> Object:
         """
         Drop unknown fields and set defaults; raises 400 for unknown fields if fieldValidation=Strict.
 
-        If the body's metadata is `stored`, it is not processed again.
+        If the body's metadata is `stored`, it is not processed again. `keep_nulls`: as for an applied one.
         """
         unknown: list[str] = []
         is_stored = stored is not None and body.get("metadata") is stored
         rest = without(body, "metadata") if is_stored else body
-        obj: Object = prune_and_default(self.version.schema, rest, defaults=True, unknown=unknown)
+        obj: Object = prune_and_default(
+            self.version.schema, rest, defaults=True, unknown=unknown, keep_nulls=keep_nulls
+        )
         if is_stored:
             obj = obj | {"metadata": stored}
         self.report_unknown_fields(unknown)
@@ -101,12 +120,22 @@ class WriteRequest:
         messages = [f'unknown field "{path}"' for path in unknown]
         mode = self.query.get("fieldValidation", "Warn")
         if messages and mode == "Strict":
-            why = f"strict decoding error: {', '.join(messages)}"
-            kind, version = self.resource.kind, self.version.name
-            cannot = f'{kind} in version "{version}" cannot be handled as a {kind}: '
-            raise bad_request(why if self.resource.custom else cannot + why)
+            raise UnknownFieldsError(self._cannot(), f"strict decoding error: {', '.join(messages)}")
         if mode == "Warn":
             self.warnings.extend(messages)
+
+    def undecodable(self, why: str) -> StatusError:
+        return bad_request(f"{self._cannot()}: {why}")
+
+    def _cannot(self) -> str:
+        kind = self.resource.kind
+        return f'{kind} in version "{self.version.name}" cannot be handled as a {kind}'
+
+    def check_named(self, given: Object) -> None:
+        """Raise 400 for a replacement without a name."""
+        if not given.get("name"):
+            what = f"the name of the object ({self.name} based on URL)"
+            raise bad_request(f"{what} was undeterminable: name must be provided")
 
     def check_names(self, given: Object) -> None:
         name, namespace = given.get("name") or self.name, given.get("namespace") or self.namespace
@@ -128,6 +157,22 @@ class WriteRequest:
         if version and (record is None or str(record.rv) != version):
             raise conflict(self.resource, self.name)
 
+    def check_deletion(self, record: Record, expected: Object) -> None:
+        """Raise 409 unless the object has the uid and resourceVersion of a deletion's preconditions."""
+        uid, version = expected.get("uid"), expected.get("resourceVersion")
+        if uid not in (None, record.uid):
+            raise self._differs("UID", uid, record.uid, "deleted and then recreated")
+        if version not in (None, str(record.rv)):
+            raise self._differs("ResourceVersion", version, str(record.rv), "modified")
+
+    def _differs(self, what: str, wanted: str, there: str, cause: str) -> StatusError:
+        kind, group = self.resource.kind, self.resource.group
+        full = f"{kind}.{group}" if group else kind
+        why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({there})"
+        message = f'Operation cannot be fulfilled on {full} "{self.name}": {why}'
+        details = object_details(self.resource, self.name) | {"kind": kind}
+        return StatusError(409, "Conflict", f"{message}. The object might have been {cause}", details=details)
+
     def check_current(self, record: Record, given: Object) -> None:
         """
         Raise 409 if the new metadata has another resourceVersion than the object, 422 if it has another uid.
@@ -147,26 +192,29 @@ class WriteRequest:
             raise invalid(self.resource, self.name, [cause], kind=self.resource.plural)
         uid = given.get("uid") or record.uid
         if uid != record.uid and not (self.is_status and self.resource.custom):
-            raise self._invalid("metadata.uid", f'Invalid value: "{uid}": field is immutable')
-
-    def _invalid(self, field: str, message: str) -> StatusError:
-        return invalid(self.resource, self.name, [StatusCause("FieldValueInvalid", message, field)])
+            message = f'Invalid value: "{uid}": field is immutable'
+            cause = StatusCause("FieldValueInvalid", message, "metadata.uid")
+            raise invalid(self.resource, self.name, [cause] * (2 if self.resource.custom else 1))
 
     def check_apply(self, config: Object) -> None:
-        if not self.query.get("fieldManager"):
-            message = "Required value: is required for apply patch"
-            fault = StatusCause("FieldValueRequired", message, "fieldManager")
-            raise StatusError(
-                422,
-                "Invalid",
-                f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
-                causes=[fault],
-            )
-        self.check_type(config)
+        """Raise 400 for a configuration of another kind, or of another object than the request's."""
+        kind, version = config.get("kind") or "", config.get("apiVersion") or "/"
+        if (kind, version) != (self.resource.kind, self.resource.api_version(self.version.name)):
+            raise bad_request(f"invalid object type: {_grouped(version)}, Kind={kind}")
+        self._check_metadata(config)
         given = config.get("metadata") or {}
-        if given.get("managedFields"):
+        if given.get("managedFields") is not None:
             raise bad_request("metadata.managedFields must be nil")
         self.check_names(given)
+
+    def untyped(self, config: Object, why: object) -> StatusError:
+        """Return the 500 for an applied configuration that the schema does not allow, as Kubernetes does."""
+        version = _grouped(self.resource.api_version(self.version.name))
+        given = config.get("metadata") or {}
+        what = (
+            f"{given.get('namespace') or ''}/{given.get('name') or ''}; {version}, Kind={self.resource.kind}"
+        )
+        return internal(f"failed to create typed patch object ({what}): {why}")
 
     def apply_configuration(self, config: Object) -> Object:
         """Return the part of `config` to apply; raises 500 for an unknown field, as Kubernetes does."""
@@ -181,15 +229,19 @@ class WriteRequest:
         elif self.version.status:
             wanted = without(wanted, "status")
         unknown: list[str] = []
-        wanted = prune_and_default(self.version.schema, wanted, defaults=False, unknown=unknown)
-        if unknown and self.query.get("fieldValidation") != "Strict":
-            raise internal(
-                f"failed to create typed patch object: .{unknown[0]}: field not declared in schema"
-            )
-        self.report_unknown_fields(unknown)
+        wanted = prune_and_default(
+            self.version.schema, wanted, defaults=False, unknown=unknown, keep_nulls=self.resource.custom
+        )
+        if unknown:
+            raise self.untyped(config, f".{unknown[0]}: field not declared in schema")
         return (
             strategies.prepare(self.resource, wanted, wanted) if self.resource.plural == "secrets" else wanted
         )
+
+
+def _grouped(api_version: str) -> str:
+    """Return an API version with a slash, as Kubernetes writes the core group's: /v1."""
+    return api_version if "/" in api_version else f"/{api_version}"
 
 
 def without(obj: Object, key: str) -> Object:

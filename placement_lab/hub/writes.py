@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from placement_lab.hub import field_sets, managed_fields, metadata, strategies
+from placement_lab.hub import field_sets, managed_fields, metadata, options, strategies
 from placement_lab.hub.admission import Admission
 from placement_lab.hub.apply import apply
 from placement_lab.hub.errors import (
+    UnknownFieldsError,
     already_exists,
     bad_request,
+    conflict,
     forbidden,
     internal,
     invalid,
+    invalid_patch,
     not_found,
     object_details,
 )
 from placement_lab.hub.garbage_collector import GarbageCollector
 from placement_lab.hub.kinds import from_crd
 from placement_lab.hub.managed_fields import ManagedFieldsEntry
-from placement_lab.hub.request_attributes import is_true
 from placement_lab.hub.store import Record
 from placement_lab.hub.write_request import WriteRequest, without
-from placement_lab.structural_schema.schema_node import prune_and_default
+from placement_lab.structural_schema.schema_node import dumps, prune_and_default
 from placement_lab.structural_schema.validation import StatusCause, validate
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 CREATED_BY_PUT = {
     "events", "leases", "services", "clusterrolebindings", "clusterroles", "rolebindings", "roles",
 }  # fmt: skip
+WRONG_TYPE = "FieldValueTypeInvalid"  # which a server cannot even decode in a built-in kind
 # The propagationPolicy of a deletion that names none, if not Background, which kubectl always sends. Seen on
 # a kube-apiserver 1.36.2: it gives a Job of batch/v1 the finalizer `orphan`.
 DEFAULT_POLICIES = {"jobs.batch": "Orphan"}
@@ -68,10 +71,12 @@ class Writes:
 
     def create(self, request: WriteRequest, body: Object) -> Record:
         kind_errors = request.check_type(body)
-        if ((body.get("metadata") or {}).get("resourceVersion") or "0") != "0":
+        if ((body.get("metadata") or {}).get("resourceVersion") or "0") != "0" and not request.dry_run:
             raise internal("resourceVersion should not be set on objects to be created")
         obj = request.prune_and_default(body)
         meta = metadata.new_metadata(request.resource, obj.get("metadata") or {}, request.namespace)
+        if request.dry_run and (obj.get("metadata") or {}).get("resourceVersion"):
+            meta["resourceVersion"] = obj["metadata"]["resourceVersion"]  # nothing looks at it
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
         obj = self.admission.default(request, obj)
         if request.version.status and request.resource.custom:
@@ -84,7 +89,7 @@ class Writes:
             managed_fields.after_update(
                 {},
                 request.managed_fields_entry("Update"),
-                *field_sets.changes(request.version.schema, {}, obj),
+                *field_sets.changes(request.version.schema, strategies.unowned(request.resource, obj), obj),
             ),
         )
 
@@ -92,6 +97,7 @@ class Writes:
         """Replace the object, or with /status its status (PUT)."""
         live = self._stored(request)
         errors = request.check_type(body)
+        request.check_named(body.get("metadata") or {})
         request.check_preconditions(live, (body.get("metadata") or {}).get("uid"), None)
         return self._replace(request, live, body, errors)
 
@@ -104,6 +110,7 @@ class Writes:
     def create_by_put(self, request: WriteRequest, body: Object) -> Record:
         """Create a missing object (PUT). A resourceVersion is ignored, and a uid is a conflict."""
         given = body.get("metadata") or {}
+        request.check_named(given)
         request.check_preconditions(None, given.get("uid"), None)
         request.check_names(given)
         return self.create(request, body | {"metadata": without(given, "resourceVersion") | request.names})
@@ -114,7 +121,11 @@ class Writes:
         body = change(live.in_version(request.version.name))
         if not isinstance(body, dict):
             raise bad_request("the patch does not leave an object")
-        return self._replace(request, live, body, request.check_type(body))
+        try:
+            return self._replace(request, live, body, request.check_type(body))
+        except UnknownFieldsError as error:
+            message = f"Invalid value: {dumps(dumps(body))}: {error.why}"
+            raise invalid_patch(StatusCause("FieldValueInvalid", message, "patch")) from None
 
     def apply(self, request: WriteRequest, config: Object) -> Record:
         """Apply a configuration; creates a missing object, but not through a subresource."""
@@ -123,34 +134,45 @@ class Writes:
         record = self.store.get(request.resource, request.key)
         if record is None and request.subresource:
             raise not_found(request.resource, request.name)
-        if record is None:
-            request.check_preconditions(None, given.get("uid"), None)
-        else:
+        if record is not None:
             request.check_current(record, {"resourceVersion": str(record.rv)} | given)
+        elif uid := given.get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(request.resource, request.name, why)
         wanted = request.apply_configuration(config)
         by = request.managed_fields_entry("Apply")
+        try:
+            return self._apply(request, record, wanted, by)
+        except field_sets.UntypedError as error:
+            raise request.untyped(config, error) from None
+
+    def _apply(
+        self, request: WriteRequest, record: Record | None, wanted: Object, by: ManagedFieldsEntry
+    ) -> Record:
         if record is None:
             return self._apply_new(request, wanted, by)
+        schema = request.version.schema
         live = record.in_version(request.version.name)
         bare = without_managers(live)
-        merged, owners = apply(
-            request.version.schema,
-            bare,
-            wanted,
-            managed_fields.read(live["metadata"]),
-            by,
-            is_true(request.query, "force"),
-        )
-        return self._commit(request, record, request.prune_and_default(merged, bare["metadata"]), owners, [])
+        owners = managed_fields.read(live["metadata"])
+        if not owners:
+            owners = managed_fields.before_first_apply(schema, bare, by.api_version, by.time)
+        force = options.flag(request.query, "force") or False
+        merged, owners = apply(schema, bare, wanted, owners, by, force)
+        obj = request.prune_and_default(merged, bare["metadata"], keep_nulls=request.resource.custom)
+        return self._commit(request, record, obj, owners, [])
 
-    def delete(self, request: WriteRequest, options: Object) -> tuple[Record, bool]:
-        """Delete an object; returns the record and whether it is gone: False if it has finalizers."""
+    def delete(self, request: WriteRequest, wanted: Object) -> tuple[Record, bool]:
+        """
+        Delete an object; returns the record and whether it is gone: False if it has finalizers.
+
+        `wanted`: the DeleteOptions.
+        """
         record = self._stored(request)
-        wanted = options.get("preconditions") or {}
-        request.check_preconditions(record, wanted.get("uid"), wanted.get("resourceVersion"))
-        if request.dry_run or options.get("dryRun") == ["All"]:
+        request.check_deletion(record, wanted.get("preconditions") or {})
+        if wanted.get("dryRun"):
             return record, not _has_finalizers(record.obj)
-        policy = options.get("propagationPolicy") or request.query.get("propagationPolicy")
+        policy = wanted.get("propagationPolicy")
         if (policy or DEFAULT_POLICIES.get(request.resource.full)) == "Orphan":
             self.collector.orphan(record)
             record = self._stored(request)
@@ -168,12 +190,15 @@ class Writes:
         self, request: WriteRequest, name: str, obj: Object, live: Object | None, first: list[StatusCause]
     ) -> None:
         if first:
-            raise invalid(request.resource, name, first)
+            raise invalid(request.resource, name, first, kind=obj["kind"])
         errors = metadata.validate(request.resource, obj["metadata"])
         if live is not None:
             errors = [*errors, *metadata.validate_update(obj["metadata"], live["metadata"])]
         errors += strategies.validate(request.resource, obj, live)
-        if causes := validate(request.version.schema, obj, live, errors):
+        causes = validate(request.version.schema, obj, live, errors)
+        if not request.resource.custom and (wrong := [c for c in causes if c.reason == WRONG_TYPE]):
+            raise request.undecodable(str(wrong[0]))
+        if causes:
             raise invalid(request.resource, name, causes)
         self.confirm(request, obj, live)
         self.admission.review(request, obj, live)
@@ -252,13 +277,10 @@ class Writes:
     ) -> managed_fields.Managers:
         entries = given.get("managedFields")
         live = self.store.get(request.resource, request.key)
-        known = (
-            managed_fields.read(given)
-            if entries
-            else managed_fields.read(live.obj["metadata"])
-            if live
-            else {}
-        )
+        stored = managed_fields.read(live.obj["metadata"]) if live else {}
+        known = managed_fields.read(given) if entries else stored
+        if not known:
+            return {}  # nobody owns an object whose owners were removed, until it is applied to
         touched, removed = field_sets.changes(request.version.schema, before, after)
         return managed_fields.after_update(known, request.managed_fields_entry("Update"), touched, removed)
 
@@ -344,7 +366,7 @@ class Writes:
         self._put(record, with_managers(without_managers(obj), owners))
 
     def _apply_new(self, request: WriteRequest, wanted: Object, by: ManagedFieldsEntry) -> Record:
-        obj = request.prune_and_default(wanted)
+        obj = request.prune_and_default(wanted, keep_nulls=request.resource.custom)
         meta = metadata.new_metadata(request.resource, obj["metadata"], request.namespace)
         obj = strategies.prepare(request.resource, {**obj, "metadata": meta}, None)
         obj = strategies.generate(request.resource, self.admission.default(request, obj))

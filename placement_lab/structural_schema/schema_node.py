@@ -94,21 +94,34 @@ def dumps(value: Any) -> str:
 
 
 def prune_and_default(
-    node: SchemaNode, value: Any, *, defaults: bool, unknown: list[str], path: str = ""
+    node: SchemaNode,
+    value: Any,
+    *,
+    defaults: bool,
+    unknown: list[str],
+    path: str = "",
+    keep_nulls: bool = False,
 ) -> Any:
     """
     Drop unknown fields and set defaults.
 
     Appends the paths of dropped fields to `unknown`. With `defaults=False`, only drops unknown fields
-    and nulls, as an applied configuration needs.
+    and nulls. `keep_nulls`: leave nulls that no default replaces, as an applied configuration does.
     """
     if node is ANYTHING:
         return value
     if isinstance(value, dict):
-        return _prune_and_default_map(node, value, defaults, unknown, path)
+        return _prune_and_default_map(node, value, defaults, unknown, path, keep_nulls)
     if isinstance(value, list) and node.items is not ANYTHING:
         result = [
-            prune_and_default(node.items, item, defaults=defaults, unknown=unknown, path=f"{path}[{i}]")
+            prune_and_default(
+                node.items,
+                item,
+                defaults=defaults,
+                unknown=unknown,
+                path=f"{path}[{i}]",
+                keep_nulls=keep_nulls,
+            )
             for i, item in enumerate(value)
         ]
         return value if all(map(is_, result, value)) else result
@@ -116,7 +129,7 @@ def prune_and_default(
 
 
 def _prune_and_default_map(
-    node: SchemaNode, value: dict[str, Any], defaults: bool, unknown: list[str], path: str
+    node: SchemaNode, value: dict[str, Any], defaults: bool, unknown: list[str], path: str, keep_nulls: bool
 ) -> Any:
     result: dict[str, Any] = {}
     changed = False
@@ -130,12 +143,14 @@ def _prune_and_default_map(
                 changed = True
                 unknown.append(here)
             continue
-        if child_value is None and not child.nullable:
+        if child_value is None and not child.nullable and not (keep_nulls and child.default is UNSET):
             changed = True
             if child is node.additional and child.default is not UNSET:
                 result[key] = child.default  # in Go, null is the empty value of the map's type
             continue
-        new = prune_and_default(child, child_value, defaults=defaults, unknown=unknown, path=here)
+        new = prune_and_default(
+            child, child_value, defaults=defaults, unknown=unknown, path=here, keep_nulls=keep_nulls
+        )
         changed = changed or new is not child_value
         result[key] = new
     if defaults:

@@ -7,20 +7,20 @@ existing error does not block an unrelated write.
 
 from __future__ import annotations
 
-import re
+import operator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kubectl_placement.scheduling.cel_regex import matches
 from placement_lab.structural_schema import rules
+from placement_lab.structural_schema.formats import has_format
 from placement_lab.structural_schema.schema_node import ANYTHING, UNSET, SchemaNode, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Check = Callable[[Any, Any], "tuple[str, str] | None"]
+    Check = Callable[[Any, Any, dict[str, Any]], "tuple[str, str] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,14 @@ BLOCKING = {
 }  # fmt: skip
 UNCHECKED = StatusCause(
     "FieldValueInvalid",
-    "some validation rules were not checked because the object was invalid; "
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
     "<nil>",
 )
+Sized = type[str] | type[list[Any]] | type[dict[str, Any]]
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "boolean": (bool,),
-    "integer": (int,), "number": (int, float),
+    "integer": (int, float), "number": (int, float),
 }  # fmt: skip
 
 
@@ -84,10 +85,15 @@ def _errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[Statu
         return
     if value is None and node.nullable:
         return
-    if not _has_type(node, value):
+    if node.type == "integer" and _is_number(value) and not _is_integer(value, node.document.get("format")):
+        kind = f"with format {node.document['format']}" if "format" in node.document else "(default format)"
         yield StatusCause(
-            "FieldValueTypeInvalid", f"Invalid value: {dumps(value)}: must be of type {node.type}", path
+            "FieldValueInvalid",
+            f'Invalid value: "": Checked value must be of type integer {kind} in {path}',
+            "<nil>",
         )
+    if not _has_type(node, value):
+        yield _wrong_type(path, dumps(type_of(value)), node.type or "integer,string")
         return
     yield from _keyword_errors(node, value, path)
     if isinstance(value, dict):
@@ -98,14 +104,46 @@ def _errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[Statu
 
 def _has_type(node: SchemaNode, value: Any) -> bool:
     if node.document.get("x-kubernetes-int-or-string"):
-        return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
+        return isinstance(value, str) or (_is_number(value) and _is_integer(value))
     if not node.type:
         return True
     if isinstance(value, bool):
         return node.type == "boolean"
-    if isinstance(value, float) and node.type == "integer":
-        return value.is_integer()
+    if node.type == "integer":
+        return _is_number(value) and _is_integer(value)
     return isinstance(value, TYPES[node.type])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_integer(value: float, form: str | None = None) -> bool:
+    """Return whether a number is an integer of that format: int32, or of 64 bits."""
+    limit = 2 ** (31 if form == "int32" else 63)
+    least = 1 - limit if type(value) is float else -limit  # what does not fit has been read as a float
+    return least <= value < limit and value == int(value)
+
+
+def type_of(value: Any) -> str:
+    """Return the name of a value's type; what does not fit 64 bits is a number."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if _is_number(value):
+        return "integer" if _is_integer(value) else "number"
+    return next(name for name, types in TYPES.items() if isinstance(value, types))
+
+
+def _in_body(path: str) -> str:
+    """Return a path as errors of the schema name it: within status, /status is the whole body."""
+    return f"{path.removeprefix('status.')} in body"
+
+
+def _wrong_type(path: str, value: str, wanted: str) -> StatusCause:
+    message = f"Invalid value: {value}: {_in_body(path)} must be of type {wanted}: {value}"
+    return StatusCause("FieldValueTypeInvalid", message, path)
 
 
 def _map_errors(node: SchemaNode, value: dict[str, Any], old: Any, path: str) -> Iterator[StatusCause]:
@@ -143,30 +181,38 @@ def _before(old: Any, key: str) -> Any:
 
 
 def _keyword_errors(node: SchemaNode, value: Any, path: str) -> Iterator[StatusCause]:
+    document = node.document
+    if isinstance(value, str) and not has_format(value, document.get("format", "")):
+        yield _wrong_type(path, dumps(value), document["format"])
     for keyword, check in CHECKS.items():
-        if keyword in node.document and (fault := check(value, node.document[keyword])):
-            yield StatusCause(fault[0], fault[1], path)
+        if keyword in document and (fault := check(value, document[keyword], document)):
+            yield StatusCause(fault[0], fault[1].format(where=_in_body(path)), path)
     if node.variants:
         yield from _variant_errors(node.variants, value, path)
 
 
 def _variant_errors(variants: dict[str, Any], value: Any, path: str) -> Iterator[StatusCause]:
-    for document in variants.get("allOf", ()):
-        yield from _errors(_compiled(document), value, UNSET, path)
-    passing = {
-        kind: sum(_passes(document, value) for document in variants.get(kind, ()))
-        for kind in ("anyOf", "oneOf")
-    }
-    if "anyOf" in variants and not passing["anyOf"]:
-        yield StatusCause("FieldValueInvalid", "must validate at least one schema (anyOf)", path)
-    if "oneOf" in variants and passing["oneOf"] != 1:
-        yield StatusCause("FieldValueInvalid", "must validate one and only one schema (oneOf)", path)
-    if "not" in variants and _passes(variants["not"], value):
-        yield StatusCause("FieldValueInvalid", "must not validate the schema (not)", path)
+    every = [
+        cause for one in variants.get("allOf", ()) for cause in _errors(_compiled(one), value, UNSET, path)
+    ]
+    if every:
+        yield _no_variant(path, "must validate all the schemas (allOf)")
+        yield from every
+    for kind, rule in (("anyOf", "at least one schema"), ("oneOf", "one and only one schema")):
+        found = [[*_errors(_compiled(one), value, UNSET, path)] for one in variants.get(kind, ())]
+        passing = found.count([])
+        if found and not passing:
+            none = ". Found none valid" if kind == "oneOf" else ""
+            yield _no_variant(path, f"must validate {rule} ({kind}){none}")
+            yield from min(found, key=len)
+        elif kind == "oneOf" and passing > 1:
+            yield _no_variant(path, f"must validate {rule} ({kind}). Found {passing} valid alternatives")
+    if "not" in variants and next(_errors(_compiled(variants["not"]), value, UNSET, path), None) is None:
+        yield _no_variant(path, "must not validate the schema (not)")
 
 
-def _passes(document: dict[str, Any], value: Any) -> bool:
-    return next(_errors(_compiled(document), value, UNSET, ""), None) is None
+def _no_variant(path: str, why: str) -> StatusCause:
+    return StatusCause("FieldValueInvalid", f'Invalid value: "": {dumps(path)} {why}', "<nil>")
 
 
 _variants: dict[int, tuple[dict[str, Any], SchemaNode]] = {}
@@ -182,11 +228,12 @@ def _compiled(document: dict[str, Any]) -> SchemaNode:
 def _rule_errors(node: SchemaNode, value: Any, old: Any, path: str) -> Iterator[StatusCause]:
     if not node.has_rules or (old is not UNSET and (old is value or old == value)):
         return
+    composed = isinstance(value, (dict, list))
     for rule in node.rules:
         if violation := rules.violation(rule, value, old):
             yield StatusCause(
                 rule.get("reason") or "FieldValueInvalid",
-                f"Invalid value: {violation.message}",
+                "Invalid value: " + ("" if composed else f"{dumps(value)}: ") + violation.message,
                 (path + rule.get("fieldPath", "")).lstrip("."),
                 violation.evaluated,
             )
@@ -206,67 +253,87 @@ def join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-# -- the keywords: each returns (reason, message) or None
+# -- the keywords: each returns (reason, message) or None; {where} is filled in
 
 
-def _bound(
-    reason: str, words: str, kind: type | tuple[type, ...], exceeds: Callable[[Any, Any], bool]
-) -> Check:
-    def check(value: Any, limit: Any) -> tuple[str, str] | None:
-        if not isinstance(value, kind) or isinstance(value, bool) or not exceeds(value, limit):
+def _bound(words: str, fits: Callable[[Any, Any], bool], exclusive: str = "") -> Check:
+    """Return the check of a number: `words` for an inclusive limit, `exclusive` for its keyword and words."""
+    keyword, _, other_words = exclusive.partition(" ")
+
+    def check(value: Any, limit: Any, document: dict[str, Any]) -> tuple[str, str] | None:
+        if not _is_number(value):
             return None
-        return reason, words.format(limit)
+        is_exclusive = bool(document.get(keyword))
+        if fits(value, limit) and not (is_exclusive and value == limit):
+            return None
+        return INVALID, _said(dumps(value), f"should be {other_words if is_exclusive else words} {limit}")
 
     return check
 
 
-def _enum(value: Any, allowed: list[Any]) -> tuple[str, str] | None:
+def _said(value: str, why: str) -> str:
+    return f"Invalid value: {_literally(value)}: {{where}} {_literally(why)}"
+
+
+def _literally(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _at_least(kind: Sized, words: str) -> Check:
+    def check(value: Any, limit: int, _: dict[str, Any]) -> tuple[str, str] | None:
+        if not isinstance(value, kind) or len(value) >= limit:
+            return None
+        shown = dumps(value) if kind is str else str(len(value))
+        return INVALID, _said(shown, f"should {words.format(limit)}")
+
+    return check
+
+
+def _at_most(kind: Sized) -> Check:
+    def check(value: Any, limit: int, _: dict[str, Any]) -> tuple[str, str] | None:
+        if not isinstance(value, kind) or len(value) <= limit:
+            return None
+        if kind is str:
+            return "FieldValueTooLong", f"Too long: may not be more than {limit} bytes"
+        return "FieldValueTooMany", f"Too many: {len(value)}: must have at most {limit} items"
+
+    return check
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    """Return whether it is one, with the rounding of a real server: 0.3 is a multiple of 0.1."""
+    ratio = 1 / factor * value if factor < 1 else value / factor
+    return abs(ratio - round(ratio)) < 1e-9
+
+
+def _enum(value: Any, allowed: list[Any], _: dict[str, Any]) -> tuple[str, str] | None:
     if value in allowed:
         return None
     listed = ", ".join(dumps(item) for item in allowed)
-    return "FieldValueNotSupported", f"Unsupported value: {dumps(value)}: supported values: {listed}"
+    message = f"Unsupported value: {dumps(value)}: supported values: {listed}"
+    return "FieldValueNotSupported", _literally(message)
 
 
-def _pattern(value: Any, pattern: str) -> tuple[str, str] | None:
+def _pattern(value: Any, pattern: str, _: dict[str, Any]) -> tuple[str, str] | None:
     if not isinstance(value, str) or _matches(value, pattern):
         return None
-    return "FieldValueInvalid", f"Invalid value: {dumps(value)}: should match '{pattern}'"
+    return INVALID, _said(dumps(value), f"should match '{pattern}'")
 
 
 _matches = lru_cache(maxsize=4096)(matches)  # values repeat, and a pattern is compiled for each
 
 
-BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-
-
-def _format(value: Any, name: str) -> tuple[str, str] | None:
-    if not isinstance(value, str) or (name == "byte" and BASE64.fullmatch(value)):
-        return None
-    if name not in ("byte", "date-time") or (name == "date-time" and _is_time(value)):
-        return None
-    return "FieldValueInvalid", f"Invalid value: {dumps(value)}: must be of type {name}"
-
-
-def _is_time(value: str) -> bool:
-    try:
-        return datetime.fromisoformat(value).tzinfo is not None and "T" in value
-    except ValueError:
-        return False
-
-
-TOO_LONG, TOO_MANY, INVALID = "FieldValueTooLong", "FieldValueTooMany", "FieldValueInvalid"
-NUMBER = (int, float)
+INVALID = "FieldValueInvalid"
 CHECKS: dict[str, Check] = {
     "enum": _enum,
-    "format": _format,
     "pattern": _pattern,
-    "maxLength": _bound(TOO_LONG, "Too long: may not be more than {} bytes", str, lambda v, n: len(v) > n),
-    "minLength": _bound(INVALID, "should be at least {} chars long", str, lambda v, n: len(v) < n),
-    "maxItems": _bound(TOO_MANY, "Too many: must have at most {} items", list, lambda v, n: len(v) > n),
-    "minItems": _bound(INVALID, "should have at least {} items", list, lambda v, n: len(v) < n),
-    "maxProperties": _bound(TOO_MANY, "Too many: must have at most {} items", dict, lambda v, n: len(v) > n),
-    "minProperties": _bound(INVALID, "should have at least {} properties", dict, lambda v, n: len(v) < n),
-    "maximum": _bound(INVALID, "should be less than or equal to {}", NUMBER, lambda v, n: v > n),
-    "minimum": _bound(INVALID, "should be greater than or equal to {}", NUMBER, lambda v, n: v < n),
-    "multipleOf": _bound(INVALID, "should be a multiple of {}", NUMBER, lambda v, n: v % n != 0),
-}  # exclusiveMinimum and exclusiveMaximum, which no kind uses, are not checked
+    "maxLength": _at_most(str),
+    "minLength": _at_least(str, "be at least {} chars long"),
+    "maxItems": _at_most(list),
+    "minItems": _at_least(list, "have at least {} items"),
+    "maxProperties": _at_most(dict),
+    "minProperties": _at_least(dict, "have at least {} properties"),
+    "maximum": _bound("less than or equal to", operator.le, "exclusiveMaximum less than"),
+    "minimum": _bound("greater than or equal to", operator.ge, "exclusiveMinimum greater than"),
+    "multipleOf": _bound("a multiple of", _is_multiple),
+}

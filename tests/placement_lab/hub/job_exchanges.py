@@ -1,23 +1,16 @@
 """
-Requests about Jobs, and the answers of a kube-apiserver 1.36.2 to them (`job_exchanges.jsonl`).
+Requests about Jobs, and the answers of a real kube-apiserver to them (`job_exchanges.jsonl`).
 
-Each step is (name, method, path after `JOBS`, body, content type). Steps build on those before them.
+`record` tells how they are recorded. They build on those before them.
 """
 
-import json
-import re
-from pathlib import Path
 from typing import Any, Final
 
-Object = dict[str, Any]
-Step = tuple[str, str, str, Any, str]
+from tests.support.exchanges import APPLY, JSON, MERGE, STRATEGIC, Step
 
-RECORDED: Final = Path(__file__).with_suffix(".jsonl")
+Object = dict[str, Any]
+
 JOBS: Final = "/apis/batch/v1/namespaces/default/jobs"
-JSON, MERGE, STRATEGIC, APPLY = (
-    f"application/{kind}"
-    for kind in ("json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
-)
 GPU: Final = "nvidia.com/gpu"
 
 
@@ -50,11 +43,11 @@ def without(obj: Object, key: str) -> Object:
 
 
 def create(name: str, *args: Any, query: str = "", **spec: Any) -> Step:
-    return name, "POST", query, job(name, *args, **spec), JSON
+    return Step(name, "POST", JOBS + query, job(name, *args, **spec))
 
 
 def patch(name: str, of: str, spec: Object, kind: str = STRATEGIC) -> Step:
-    return name, "PATCH", f"/{of}", {"spec": spec}, kind
+    return Step(name, "PATCH", f"{JOBS}/{of}", {"spec": spec}, kind)
 
 
 def template(**spec: Any) -> Object:
@@ -128,32 +121,32 @@ STEPS: Final[tuple[Step, ...]] = (
     ),
     create("wrong-types", metadata={"labels": {"a/b.c": 5}}),
     create("of-kueue", suspend=True, managedBy="kueue.x-k8s.io/multikueue"),
-    (
+    Step(
         "labelled",
         "POST",
-        "",
+        JOBS,
         {**job("labelled"), "metadata": {"name": "labelled", "labels": {"kueue.x-k8s.io/queue-name": "q"}}},
         JSON,
     ),
-    (
+    Step(
         "labelled-twice",
         "POST",
-        "",
+        JOBS,
         {
             **job("labelled-twice", metadata={"labels": {"app": "a"}}),
             "metadata": {"name": "labelled-twice", "labels": {"app": "a"}},
         },
         JSON,
     ),
-    ("with-status", "POST", "", {**job("with-status"), "status": {"active": 3}}, JSON),
-    ("generated", "POST", "", {**job(""), "metadata": {"generateName": "train-"}}, JSON),
-    ("get-plain", "GET", "/plain", None, JSON),
-    ("apply", "PATCH", "/applied?fieldManager=tester", job("applied", parallelism=2), APPLY),
-    ("apply-again", "PATCH", "/applied?fieldManager=tester", job("applied", parallelism=2), APPLY),
-    (
+    Step("with-status", "POST", JOBS, {**job("with-status"), "status": {"active": 3}}, JSON),
+    Step("generated", "POST", JOBS, {**job(""), "metadata": {"generateName": "train-"}}, JSON),
+    Step("get-plain", "GET", f"{JOBS}/plain", None, JSON),
+    Step("apply", "PATCH", f"{JOBS}/applied?fieldManager=tester", job("applied", parallelism=2), APPLY),
+    Step("apply-again", "PATCH", f"{JOBS}/applied?fieldManager=tester", job("applied", parallelism=2), APPLY),
+    Step(
         "apply-other-image",
         "PATCH",
-        "/applied?fieldManager=tester",
+        f"{JOBS}/applied?fieldManager=tester",
         job("applied", pod(container(image="other")), parallelism=2),
         APPLY,
     ),
@@ -164,8 +157,8 @@ STEPS: Final[tuple[Step, ...]] = (
     create("no-containers", without(pod(), "containers")),
     create("empty-containers", pod() | {"containers": []}),
     create("no-pod-spec", {}),
-    ("no-template", "POST", "", {**job("no-template"), "spec": {}}, JSON),
-    ("no-spec", "POST", "", without(job("no-spec"), "spec"), JSON),
+    Step("no-template", "POST", JOBS, {**job("no-template"), "spec": {}}, JSON),
+    Step("no-spec", "POST", JOBS, without(job("no-spec"), "spec"), JSON),
     create("container-without-name", pod({"image": "busybox"})),
     create("container-without-image", pod({"name": "main"})),
     create("container-bad-name", pod(container(name="Main_1"))),
@@ -202,8 +195,8 @@ STEPS: Final[tuple[Step, ...]] = (
     create("foreign-controller-uid", metadata={"labels": {"controller-uid": "x"}}),
     create("foreign-job-name", metadata={"labels": {"job-name": "x"}}),
     create("bad-managed-by", managedBy="nobody"),
-    ("long-name", "POST", "", job("x" * 64), JSON),
-    ("bad-name", "POST", "", job("Bad_Name"), JSON),
+    Step("long-name", "POST", JOBS, job("x" * 64), JSON),
+    Step("bad-name", "POST", JOBS, job("Bad_Name"), JSON),
     # -- unknown fields
     create("unknown-warn", color="red"),
     create("unknown-strict", query="?fieldValidation=Strict", color="red"),
@@ -233,8 +226,8 @@ STEPS: Final[tuple[Step, ...]] = (
     patch("indexed-scaled", "indexed", {"completions": 4, "parallelism": 4}),
     patch("indexed-not-scaled", "indexed", {"completions": 5}),
     patch("suspend", "plain", {"suspend": True}),
-    ("replace", "PUT", "/labelled", job("labelled", ttlSecondsAfterFinished=5), JSON),
-    ("replace-image", "PUT", "/labelled", job("labelled", pod(container(image="other"))), JSON),
+    Step("replace", "PUT", f"{JOBS}/labelled", job("labelled", ttlSecondsAfterFinished=5), JSON),
+    Step("replace-image", "PUT", f"{JOBS}/labelled", job("labelled", pod(container(image="other"))), JSON),
     # -- updates of a Job that is suspended and has not started
     patch("waiting-image", "suspended", template(containers=[container(image="other")])),
     patch("waiting-node-selector", "suspended", template(nodeSelector={"a": "b"})),
@@ -288,45 +281,15 @@ STEPS: Final[tuple[Step, ...]] = (
     patch("node-selector-and-start", "suspended", {"suspend": False, **template(nodeSelector={"a": "z"})}),
     patch("start", "suspended", {"suspend": False}),
     # -- and of one that is suspended again
-    ("started", "PATCH", "/suspended/status", {"status": {"startTime": "2026-01-01T00:00:00Z"}}, MERGE),
+    Step(
+        "started",
+        "PATCH",
+        f"{JOBS}/suspended/status",
+        {"status": {"startTime": "2026-01-01T00:00:00Z"}},
+        MERGE,
+    ),
     patch("suspend-again", "suspended", {"suspend": True}),
     patch("again-node-selector", "suspended", template(nodeSelector={"a": "c"})),
-    ("stopped", "PATCH", "/suspended/status", {"status": {"startTime": None}}, MERGE),
+    Step("stopped", "PATCH", f"{JOBS}/suspended/status", {"status": {"startTime": None}}, MERGE),
     patch("stopped-node-selector", "suspended", template(nodeSelector={"a": "d"})),
 )
-
-_UID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_VALUE = re.compile(r"Invalid value: (?:\{.*\}|null): ", re.DOTALL)
-_GRAMMAR = re.compile(
-    r'(Invalid value: "[^"]*"): (?:a lowercase RFC 1123|a valid label must|must be no more than|no label).*'
-)
-_DECODING = re.compile(r"(cannot be handled as a Job: )(?:json: cannot unmarshal|spec).*")
-
-
-def meaning(answer: Object, warnings: list[str]) -> Object:
-    """Return what an answer says, without what differs from server to server."""
-    if answer["kind"] == "Status":
-        causes = (answer.get("details") or {}).get("causes") or ()
-        found = {(cause["reason"], cause["field"], _folded(cause["message"])) for cause in causes}
-        message = {} if found else {"message": _folded(answer["message"])}
-        return {
-            "code": answer["code"],
-            "reason": answer["reason"],
-            "causes": sorted(map(list, found)),
-        } | message
-    own = answer["metadata"]
-    kept = {key: own[key] for key in ("labels", "annotations", "generation") if key in own}
-    owned = [[entry["operation"], _without_dots(entry["fieldsV1"])] for entry in own["managedFields"]]
-    text = json.dumps({"metadata": kept, "spec": answer["spec"], "status": answer["status"], "owned": owned})
-    text = text.replace(own["uid"], "<uid>").replace(own["name"], "<name>")
-    return json.loads(text) | ({"warnings": warnings} if warnings else {})
-
-
-def _without_dots(fields: Object) -> Object:
-    """Return the fields without the entries of maps themselves, which ours has for structs, too."""
-    return {key: _without_dots(value) for key, value in fields.items() if key != "."}
-
-
-def _folded(message: str) -> str:
-    message = _VALUE.sub("Invalid value: <value>: ", _UID.sub("<uid>", message))
-    return _DECODING.sub(r"\1<the field>", _GRAMMAR.sub(r"\1: <grammar>", message))
