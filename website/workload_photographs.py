@@ -79,6 +79,9 @@ def manifests(fleet: WorkerFleet) -> list[Object]:
         "spec": {"clusterSets": ["spoke"]},
     }
     setup = load(samples() / f"multikueue-setup-{DEMO2.partition('-')[2]}.yaml")
+    for queue in (item for item in setup if item["kind"] == "ClusterQueue"):
+        [_, _, gpus] = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+        gpus["nominalQuota"] = str(sum(map(int, GPUS.values())))  # the sample's 3 are fewer than a job needs
     return [*of_fleet, *controller(), *fleet.secrets(), *clusters, *setup, placement]
 
 
