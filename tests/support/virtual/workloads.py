@@ -7,7 +7,6 @@ from functools import partial
 
 from placement_ac.core.api.constants import (
     KUEUE_ADMISSION,
-    LABEL_MAX_SECONDS,
     MULTIKUEUE_CONFIG,
     WORKLOAD,
     Kind,
@@ -75,13 +74,13 @@ class VirtualWorkloads(VirtualWorkers, ABC):
         """Create a Job with its Workload; return the Workload. `template`: its Pod template's metadata.
 
         `requests`: of its container; `slots`: how many of a worker's slots it takes; `max_seconds`: how long
-        it says that it may run.
+        it says that its Pods may run. Kueue's own limit would count what ran before an eviction, too.
         """
         self._checks[name], self._sizes[name], self._queues[name] = tuple(checks), slots, queue
         job = self._born(mk.hub_job(name, NAMESPACE, queue, requests))
         job["spec"]["template"]["metadata"] = template or {}
         if max_seconds:
-            job["metadata"]["labels"][LABEL_MAX_SECONDS] = str(max_seconds)
+            job["spec"]["template"]["spec"]["activeDeadlineSeconds"] = max_seconds
         self._jobs[name] = job
         workload = self._born(mk.workload_of(job))
         workload["metadata"]["finalizers"] = ["kueue.x-k8s.io/resource-in-use"]
