@@ -39,8 +39,8 @@ def managed_namespaces(setup: HubSetup) -> Iterator[Finding]:
     there = {name: raw for raw in setup.dump.of(NAMESPACE) if (name := name_of(raw)) in names}
     if left := unmanaged(kueue.config, kueue.gates, kueue.release, there):
         yield fail(
-            f"Kueue leaves jobs of namespace {joined(left)} alone, as its {FIELD} selects others: they run on"
-            " the hub itself, beside all quota",
+            f"Kueue leaves jobs of namespace {joined(left)} alone, as its {FIELD} selects others: they"
+            " stay suspended for ever, or run on the hub itself, beside all quota",
             label_namespaces(HUB, kueue.config, left),
         )
     yield ok("Kueue manages the jobs of all namespaces that have a LocalQueue for our checks")

@@ -1,10 +1,11 @@
 """
 The namespaces whose jobs a Kueue manages, by `managedJobsNamespaceSelector` of its configuration. Pure.
 
-Elsewhere Kueue leaves a job alone, whatever its queue: on the hub it runs at once, beside all quota; its copy
-on a worker stays suspended (jobframework/reconciler.go). Where the gate
-ManagedJobsNamespaceSelectorAlwaysRespected (on since 0.15, locked since 0.19) is off, that is so only for
-jobs without a queue.
+Elsewhere Kueue leaves a job alone, whatever its queue. On the hub its webhook suspends a job with a queue all
+the same, and nothing starts it (seen on main ff69552e); where that webhook leaves the namespace out, the job
+runs at once, beside all quota. Its copy on a worker stays suspended (jobframework/reconciler.go). Where the
+gate ManagedJobsNamespaceSelectorAlwaysRespected (on since 0.15, locked since 0.19) is off, that is so only
+for jobs without a queue.
 """
 
 from collections.abc import Mapping
@@ -57,5 +58,5 @@ def unmanaged_text(config: Obj, name: str) -> str:
     labels = " ".join(labels_wanted(config)) or f"as {FIELD} says"
     return (
         f"label namespace {name} {labels}: Kueue on this hub does not manage it, as its {FIELD} selects"
-        " others; a job there runs on the hub itself, beside all quota"
+        " others; a job there stays suspended for ever, or runs on the hub itself, beside all quota"
     )

@@ -326,7 +326,8 @@ def test_a_namespace_that_kueue_leaves_alone_is_named_by_plan_and_job(tmp_path: 
     }
     why = (
         "label namespace default managed-by-kueue=true: Kueue on this hub does not manage it, as its"
-        " managedJobsNamespaceSelector selects others; a job there runs on the hub itself, beside all quota"
+        " managedJobsNamespaceSelector selects others; a job there stays suspended for ever, or"
+        " runs on the hub itself, beside all quota"
     )
     planned = plan("-f", str(write_list(tmp_path / "job.json", [a_job])), "--from-dump", dump)
     assert planned.stdout == f"Job default/another: no preview is possible: {why}\n"

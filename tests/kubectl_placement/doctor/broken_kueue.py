@@ -449,7 +449,7 @@ KUEUES: Final = (
         "managed-namespaces",
         FAIL,
         "Kueue leaves jobs of namespace default alone, as its managedJobsNamespaceSelector selects others:"
-        " they run on the hub itself, beside all quota",
+        " they stay suspended for ever, or run on the hub itself, beside all quota",
         "kubectl label namespaces default a=b",
     ),
     Break(

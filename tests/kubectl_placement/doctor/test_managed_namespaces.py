@@ -1,4 +1,4 @@
-"""Namespaces whose jobs Kueue leaves alone: on the hub they run beside all quota, on a worker never."""
+"""Namespaces whose jobs Kueue leaves alone: nothing starts them, or they run beside all quota."""
 
 from dataclasses import replace
 from typing import Any
