@@ -66,6 +66,7 @@ from placement_ac.observability.metrics import Metrics, ReconcileRun
 log = structlog.get_logger(__name__)
 
 DELETED_REMEMBERED: Final = 1_000
+"""So many of the objects that it has deleted are known by their uids: no event blames others for those."""
 ASIDE_AGAIN_SECONDS: Final = 30.0
 """The wait after a write that concerns no check has failed."""
 

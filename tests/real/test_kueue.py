@@ -7,7 +7,8 @@ import pytest
 
 from placement_ac.core.api.constants import MULTIKUEUE_CLUSTER
 from tests.real.clusters import Cluster
-from tests.support.kueue_scenarios import Stage, active, each_scenario
+from tests.support.kueue_scenarios import each_scenario
+from tests.support.kueue_stage import Stage, active
 
 pytestmark = pytest.mark.timeout(600)
 

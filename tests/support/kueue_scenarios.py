@@ -1,24 +1,17 @@
 """
 The behaviour of Kueue as a table of scenarios, for the stand-in always, for a real hub by `make test-real`.
 
-Times in docstrings are those of Kueue main ff69552e on a busy machine. `Stage.until` waits longer, as a
-machine may be busier; where Kueue gathers events first, `Stage.after_batch` checks that it does.
+Times in docstrings are those of Kueue main ff69552e on a busy machine.
 """
 
 import base64
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import yaml
-from kubernetes.dynamic.exceptions import DynamicApiError
 
 from placement_ac.core.api.constants import (
-    ADMISSION_CHECK,
     CLUSTER_QUEUE,
     JOB,
     KUBECONFIG_KEY,
@@ -26,272 +19,28 @@ from placement_ac.core.api.constants import (
     LABEL_ORIGIN,
     LOCAL_QUEUE,
     MULTIKUEUE_CLUSTER,
-    MULTIKUEUE_CONFIG,
     MULTIKUEUE_CONTROLLER,
     PREBUILT_WORKLOAD,
-    RESOURCE_FLAVOR,
     SECRET,
     WORKLOAD,
 )
-from tests.real.clusters import JOBS, QUEUES, Cluster
+from tests.real.clusters import JOBS, QUEUES
+from tests.support.kueue_stage import (
+    NAME,
+    OTHER,
+    PRIORITY,
+    QUEUE,
+    VERSION,
+    Obj,
+    Stage,
+    active,
+    check,
+    local_queue,
+    queues,
+    refusal,
+    workloads,
+)
 
-NAME: Final = "placement-ac-real-kueue"
-"""Of all objects of the scenarios but the Jobs (real-…)."""
-OTHER: Final = f"{NAME}-other"
-"""A second LocalQueue, MultiKueueConfig or WorkloadPriorityClass."""
-BATCH: Final = 1.0
-"""How many seconds Kueue gathers events of workers and configurations."""
-SECONDS: Final = 20.0
-"""The most that a step may take, on a machine that is busy."""
-_VERSION: Final = f"{KUEUE}/v1beta2"
-_QUEUE: Final = f"{KUEUE}/queue-name"
-_PRIORITY: Final = f"{KUEUE}/priority-class"
-_ONE_CPU: Final = {"requests": {"cpu": "1"}}
-Obj = dict[str, Any]
-
-
-@dataclass(slots=True)
-class Stage:
-    """A hub with Kueue and three workers, which are connected; `speed`: of Kueue's times there."""
-
-    hub: Cluster
-    workers: Mapping[str, Cluster]
-    """By the names of their MultiKueueClusters."""
-    speed: float = 1.0
-    jobs: list[str] = field(default_factory=list)
-
-    # -- what an admin does
-
-    def set_up(self) -> None:
-        """Make the queues on all clusters, with 2 CPUs on each worker, and the check on the hub."""
-        self.hub.apply(*_configs(self.workers), _check(NAME), *_queues("30", with_check=True))
-        for worker in self.workers.values():
-            worker.apply(*_queues("2"))
-        self.until(lambda: self.active(ADMISSION_CHECK), "True Active | The admission check is active")
-        for cluster in (self.hub, *self.workers.values()):
-            self.until(
-                lambda cluster=cluster: active(cluster.get(CLUSTER_QUEUE, NAME)),
-                "True Ready | Can admit new workloads",
-            )
-
-    def clear(self) -> None:
-        """Remove what a scenario has made."""
-        for cluster in (self.hub, *self.workers.values()):
-            names = [job["metadata"]["name"] for job in cluster.list(JOB, JOBS)]
-            cluster.delete(JOB, *(name for name in names if name.startswith("real-")), namespace=JOBS)
-        for cluster in (self.hub, *self.workers.values()):
-            self.until(lambda cluster=cluster: _workloads(cluster), [])
-            cluster.delete(LOCAL_QUEUE, NAME, OTHER, namespace=JOBS)
-            cluster.delete(CLUSTER_QUEUE, NAME)
-            self.until(lambda cluster=cluster: cluster.get(CLUSTER_QUEUE, NAME), {})
-            cluster.delete(RESOURCE_FLAVOR, NAME)
-            self.until(lambda cluster=cluster: cluster.get(RESOURCE_FLAVOR, NAME), {})
-        self.hub.delete(ADMISSION_CHECK, NAME)
-        self.hub.delete(MULTIKUEUE_CONFIG, NAME, OTHER)
-        self.hub.delete(MULTIKUEUE_CLUSTER, NAME)
-        self.hub.delete(SECRET, NAME, namespace=QUEUES)
-        self.until(lambda: self.hub.get(ADMISSION_CHECK, NAME), {})
-
-    def stop(self, cluster: Cluster, policy: str, kind: Any = CLUSTER_QUEUE) -> None:
-        """Set `stopPolicy` of the ClusterQueue or the LocalQueue."""
-        cluster.patch(kind, NAME, {"spec": {"stopPolicy": policy}}, JOBS if kind == LOCAL_QUEUE else None)
-
-    def hold(self, *but: str) -> None:
-        """Let only these workers give quota."""
-        for name, worker in self.workers.items():
-            self.stop(worker, "None" if name in but else "Hold")
-
-    def submit(
-        self, name: str, *, queue: str = NAME, labels: Mapping[str, str] | None = None, **spec: Any
-    ) -> None:
-        container = {"name": "waits", "image": "registry.k8s.io/pause:3.10", "resources": _ONE_CPU}
-        template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-        self.hub.apply(
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "metadata": {
-                    "name": name,
-                    "namespace": JOBS,
-                    "labels": ({_QUEUE: queue} if queue else {}) | dict(labels or {}),
-                },
-                "spec": {"suspend": True, "backoffLimit": 0, "template": template, **spec},
-            }
-        )
-
-    def change(self, name: str, **labels: str | None) -> str:
-        """Change labels of a Job on the hub (`queue`, `priority`); return the refusal, "" if none."""
-        keys = {"queue": _QUEUE, "priority": _PRIORITY}
-        changed = {keys[label]: value for label, value in labels.items()}
-        return refusal(lambda: self.hub.patch(JOB, name, {"metadata": {"labels": changed}}, JOBS))
-
-    def end(self, name: str) -> None:
-        """Let a Job succeed where it runs, as a Job controller does."""
-        [where] = self.runs(name)
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        conditions = [
-            {"type": kind, "status": "True", "reason": "CompletionsReached", "lastTransitionTime": at}
-            for kind in ("SuccessCriteriaMet", "Complete")
-        ]
-        ended = {"completionTime": at, "succeeded": 1, "active": 0, "ready": 0, "conditions": conditions}
-        self.workers[where].patch(JOB, name, {"status": ended}, JOBS)
-
-    # -- what is there
-
-    def job(self, name: str) -> Obj:
-        return self.hub.get(JOB, name, JOBS)
-
-    def workload(self, name: str, on: str = "") -> Obj:
-        """Return the Workload of a Job on the hub, or its copy on a worker; {} if there is none."""
-        items = _workloads(self.workers[on] if on else self.hub)
-        return next((item for item in items if item["metadata"]["name"].startswith(f"job-{name}-")), {})
-
-    def says(self, name: str, kind: str, on: str = "") -> str:
-        """Return a condition of a Workload as `T:Reason "message"`, "" if it has none."""
-        return says(self.workload(name, on), kind)
-
-    def check(self, name: str) -> str:
-        """Return the state of the check of a Workload, with its message."""
-        entries = self.workload(name).get("status", {}).get("admissionChecks") or ()
-        return next((f'{entry["state"]} "{entry.get("message", "")}"' for entry in entries), "")
-
-    def active(self, kind: Any, name: str = NAME, namespace: str | None = None) -> str:
-        return active(self.hub.get(kind, name, namespace))
-
-    def copies(self, name: str) -> list[str]:
-        return [worker for worker in self.workers if self.workload(name, worker)]
-
-    def runs(self, name: str) -> dict[str, str]:
-        """Return worker → uid of the Jobs that are neither suspended nor finished there."""
-        found = ((worker, cluster.get(JOB, name, JOBS)) for worker, cluster in self.workers.items())
-        return {
-            worker: job["metadata"]["uid"]
-            for worker, job in found
-            if job and not job["spec"].get("suspend") and not says(job, "Complete").startswith("T")
-        }
-
-    # -- waiting
-
-    def until(self, read: Callable[[], Any], wanted: Any = None, within: float = SECONDS) -> Any:
-        """Wait until `read` gives `wanted` (by default: anything true), and return it."""
-        end = time.monotonic() + within
-        while not ((found := read()) if wanted is None else (found := read()) == wanted):
-            assert time.monotonic() < end, f"{found!r} is not {wanted!r}: {self.state()}"
-            time.sleep(0.05)
-        return found
-
-    def state(self) -> str:
-        """Return what a failed step shows."""
-        items = {"hub": _workloads(self.hub)} | {w: _workloads(c) for w, c in self.workers.items()}
-        return json.dumps({on: [it.get("status") for it in found] for on, found in items.items()}, indent=1)
-
-    def evicted(self, name: str, why: str) -> None:
-        """Wait until a Job was evicted for this reason; it may have quota again by then."""
-        self.until(lambda: why in self.says(name, "Evicted"))
-
-    def placed(self, name: str) -> str:
-        """Wait until a Job runs on one worker and the hub has recorded it; return the worker."""
-        where = str(self.until(lambda: self.workload(name).get("status", {}).get("clusterName")))
-        self.until(lambda: self.says(name, "Admitted"), ADMITTED)
-        self.until(lambda: list(self.runs(name)), [where])
-        self.until(lambda: self.copies(name), [where])
-        self.until(lambda: not self.job(name)["spec"]["suspend"])
-        return where
-
-    def waits(self, name: str, why: str) -> None:
-        """Wait until a Job has no quota on the hub for this reason, and no copy."""
-        self.until(lambda: self.says(name, "QuotaReserved"), f"F:{why}")
-        self.until(lambda: self.copies(name), [])
-
-    @contextmanager
-    def after_batch(self) -> Iterator[None]:
-        """Check that the steps take as long as Kueue gathers events, at least (a time of whole seconds)."""
-        begun = time.monotonic()
-        yield
-        assert (time.monotonic() - begun) * self.speed > BATCH * 0.9
-
-    def stays(self, read: Callable[[], Any], wanted: Any) -> None:
-        """Check that nothing changes in three batches of events."""
-        end = time.monotonic() + 3 * BATCH / self.speed
-        while time.monotonic() < end:
-            assert read() == wanted
-            time.sleep(0.1)
-
-
-def says(item: Obj, kind: str) -> str:
-    conditions = item.get("status", {}).get("conditions") or ()
-    found = (
-        f'{it["status"][0]}:{it.get("reason", "")} "{it.get("message", "")}"'
-        for it in conditions
-        if it["type"] == kind
-    )
-    return next(found, "")
-
-
-def active(item: Obj) -> str:
-    conditions = item.get("status", {}).get("conditions") or ()
-    found = (
-        f"{it['status']} {it['reason']} | {it['message']}" for it in conditions if it["type"] == "Active"
-    )
-    return next(found, "")
-
-
-def refusal(write: Callable[[], object]) -> str:
-    """Return the HTTP status and the message of a refused write, "" if it is accepted."""
-    try:
-        write()
-    except DynamicApiError as error:
-        return f"{error.status} {json.loads(error.body)['message']}"
-    return ""
-
-
-def _workloads(cluster: Cluster) -> list[Obj]:
-    items = cluster.list(WORKLOAD, JOBS)
-    return [item for item in items if item["spec"].get("queueName") in (NAME, OTHER)]
-
-
-def _configs(clusters: Mapping[str, Cluster]) -> list[Obj]:
-    """The config of the check with all clusters, and another one with all but the first."""
-    kind = {"apiVersion": _VERSION, "kind": "MultiKueueConfig"}
-    lists = {NAME: [*clusters], OTHER: [*clusters][1:]}
-    return [{**kind, "metadata": {"name": name}, "spec": {"clusters": it}} for name, it in lists.items()]
-
-
-def _check(config: str) -> Obj:
-    parameters = {"apiGroup": KUEUE, "kind": "MultiKueueConfig", "name": config}
-    return {
-        "apiVersion": _VERSION,
-        "kind": "AdmissionCheck",
-        "metadata": {"name": NAME},
-        "spec": {"controllerName": MULTIKUEUE_CONTROLLER, "parameters": parameters},
-    }
-
-
-def _queues(cpus: str, *, with_check: bool = False) -> list[Obj]:
-    flavor = {"name": NAME, "resources": [{"name": "cpu", "nominalQuota": cpus}]}
-    spec: Obj = {
-        "namespaceSelector": {},
-        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
-    }
-    if with_check:
-        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": NAME}]}
-    queue = {"apiVersion": _VERSION, "kind": "ClusterQueue", "metadata": {"name": NAME}, "spec": spec}
-    flavors = {"apiVersion": _VERSION, "kind": "ResourceFlavor", "metadata": {"name": NAME}, "spec": {}}
-    return [flavors, queue, local_queue(NAME)]
-
-
-def local_queue(name: str) -> Obj:
-    return {
-        "apiVersion": _VERSION,
-        "kind": "LocalQueue",
-        "metadata": {"name": name, "namespace": JOBS},
-        "spec": {"clusterQueue": NAME},
-    }
-
-
-# -- the table
-
-ADMITTED: Final = 'T:Admitted "The workload is admitted"'
 INACTIVE: Final = f'Suspended "ClusterQueue {NAME} is inactive"'
 GONE: Final = "Admitting remote no longer exists"
 
@@ -397,7 +146,7 @@ def worker_flavor_missing(at: Stage) -> None:
     first, *others = at.workers
     at.hold(*others)
     for worker in (at.workers[name] for name in others):
-        queue = _queues("2")[1]
+        queue = queues("2")[1]
         queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = OTHER
         worker.apply(queue)
         missing = f"Can't admit new workloads: references missing ResourceFlavor(s): {OTHER}."
@@ -414,7 +163,7 @@ def worker_flavor_missing(at: Stage) -> None:
 
 def hub_flavor_missing(at: Stage) -> None:
     """The hub's ClusterQueue is inactive: no quota."""
-    queue = _queues("30", with_check=True)[1]
+    queue = queues("30", with_check=True)[1]
     queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = OTHER
     at.hub.apply(queue)
     missing = f"Can't admit new workloads: references missing ResourceFlavor(s): {OTHER}."
@@ -432,7 +181,7 @@ def check_names_another_config(at: Stage) -> None:
     before = at.runs("real-runs")
     at.hold(*at.workers)
     with at.after_batch():
-        at.hub.apply(_check(OTHER))
+        at.hub.apply(check(OTHER))
         at.evicted("real-runs", GONE)
     at.until(lambda: len(at.runs("real-runs")) == 2)
     assert before.items() <= at.runs("real-runs").items()
@@ -448,7 +197,7 @@ def what_marks_a_workers_job(at: Stage) -> None:
     workload = at.workload("real-runs")["metadata"]["name"]
     assert metadata["annotations"][PREBUILT_WORKLOAD] == workload == copy["metadata"]["name"]
     assert PREBUILT_WORKLOAD not in metadata["labels"]
-    assert {"team", _QUEUE, LABEL_ORIGIN} <= metadata["labels"].keys()
+    assert {"team", QUEUE, LABEL_ORIGIN} <= metadata["labels"].keys()
     assert metadata["labels"][LABEL_ORIGIN] == copy["metadata"]["labels"][LABEL_ORIGIN]
     assert "managedBy" not in job["spec"]
     [owner] = copy["metadata"]["ownerReferences"]
@@ -593,7 +342,7 @@ def a_running_jobs_queue_is_changed(at: Stage) -> None:
     at.hub.apply(local_queue(OTHER))
     at.submit("real-runs")
     at.placed("real-runs")
-    immutable = f'[{_QUEUE}]: Invalid value: "{OTHER}": field is immutable'
+    immutable = f'[{QUEUE}]: Invalid value: "{OTHER}": field is immutable'
     assert at.change("real-runs", queue=OTHER) == f"{DENIED}{immutable}"
     at.stop(at.hub, "Hold")
     at.until(lambda: at.active(CLUSTER_QUEUE).startswith("False"))
@@ -606,13 +355,13 @@ def a_running_jobs_priority_is_changed(at: Stage) -> None:
     at.submit("real-runs")
     at.placed("real-runs")
     added = "WorkloadPriorityClass cannot be added to a non-suspended workload"
-    assert at.change("real-runs", priority="high") == f'{DENIED}[{_PRIORITY}]: Invalid value: "high": {added}'
+    assert at.change("real-runs", priority="high") == f'{DENIED}[{PRIORITY}]: Invalid value: "high": {added}'
     at.stop(at.hub, "Hold")
     at.until(lambda: at.active(CLUSTER_QUEUE).startswith("False"))
     at.submit("real-waits")
     assert at.change("real-waits", priority="high") == ""
     removed = "WorkloadPriorityClass cannot be removed from a workload"
-    assert at.change("real-waits", priority=None) == f'{DENIED}[{_PRIORITY}]: Invalid value: "": {removed}'
+    assert at.change("real-waits", priority=None) == f'{DENIED}[{PRIORITY}]: Invalid value: "": {removed}'
 
 
 def a_tie_goes_to_any_worker(at: Stage) -> None:
@@ -625,7 +374,7 @@ def a_tie_goes_to_any_worker(at: Stage) -> None:
         if len(seen) > 1:
             return
         at.hub.delete(JOB, name, namespace=JOBS)
-        at.until(lambda: _workloads(at.hub), [])
+        at.until(lambda: workloads(at.hub), [])
     raise AssertionError(f"all jobs went to {seen}")
 
 
@@ -641,7 +390,7 @@ def _connect(at: Stage, kubeconfig: Obj) -> str:
     source = {"kubeConfig": {"locationType": "Secret", "location": NAME}}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME, "namespace": QUEUES}}
     content = base64.b64encode(json.dumps(kubeconfig).encode()).decode()
-    kind = {"apiVersion": _VERSION, "kind": "MultiKueueCluster", "metadata": {"name": NAME}}
+    kind = {"apiVersion": VERSION, "kind": "MultiKueueCluster", "metadata": {"name": NAME}}
     at.hub.apply({**secret, "data": {KUBECONFIG_KEY: content}}, {**kind, "spec": {"clusterSource": source}})
     return str(at.until(lambda: active(at.hub.get(MULTIKUEUE_CLUSTER, NAME))))
 

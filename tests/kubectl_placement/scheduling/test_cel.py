@@ -28,7 +28,7 @@ def nested(macro: str, body: str = "true") -> str:
     return body
 
 
-def doubled(body: str, value: str, start: str, times: int = 15) -> str:
+def repeated(body: str, value: str, start: str, times: int = 15) -> str:
     """Bind `x` to `value` again and again, which contains the previous x twice."""
     for _ in range(times):
         body = f"[{value}].all(x,{body})"
@@ -101,7 +101,7 @@ def test_a_message_stays_short() -> None:
         pytest.param("+".join("1" * 40) + " > 1", f"it is more than {DEPTH} deep", id="a sum"),
         *(
             pytest.param(
-                doubled(body, value, start), "its macros may repeat a value more than 10,000 times", id=body
+                repeated(body, value, start), "its macros may repeat a value more than 10,000 times", id=body
             )
             for body, value, start in (
                 ("x == x", "x+x", "'aa'"),
@@ -150,7 +150,7 @@ def test_a_cluster_that_cannot_be_read_is_not_evaluated(name: Any) -> None:
 
 
 def test_nulls_are_left_out() -> None:
-    """The runtime gives back a None once too often for each that it hands to Python."""
+    """OCM's typed object has none."""
     cluster = {"metadata": {"name": "c", "labels": {"a": None}}}
     expression = compile_expression('!("a" in managedCluster.metadata.labels)')
     assert expression.is_true(cluster, Fleet())

@@ -15,7 +15,8 @@ from tests.placement_lab.standins.workload_environment import SPEED
 from tests.real.clusters import Cluster
 from tests.support.admin import login_to
 from tests.support.kueue_objects import namespace
-from tests.support.kueue_scenarios import Stage, each_scenario
+from tests.support.kueue_scenarios import each_scenario
+from tests.support.kueue_stage import Stage
 
 WORKERS = ("worker1", "worker2", "worker3")
 
