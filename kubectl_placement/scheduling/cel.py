@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from kubectl_placement.scheduling.canonical_quantities import canonical
 from kubectl_placement.scheduling.cel_environment import (
     Environment,
     Function,
@@ -22,7 +23,6 @@ from kubectl_placement.scheduling.cel_environment import (
 )
 from kubectl_placement.scheduling.cel_functions import JSON, KUBERNETES
 from kubectl_placement.scheduling.cel_growth import require_bounded
-from kubectl_placement.scheduling.cel_quantities import canonical
 from kubectl_placement.scheduling.fleet import Fleet
 from kubectl_placement.scheduling.selectors import UnsupportedError
 from placement_ac.core.api.fields import Obj, get_dict, get_list

@@ -21,7 +21,6 @@ _LARGEST: Final = 2**63 - 1
 _FORM: Final = re.compile(r"[+-]?(?P<num>[0-9]*)(?:\.(?P<denom>[0-9]*))?(?P<suffix>.*)")
 _BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_KI: Final = 1024
 _DIGITS: Final = 18
 _BINARY_DIGITS: Final = 14
 
@@ -33,25 +32,6 @@ def read_quantity(text: str) -> QuantityValue:
         raise ValueError("quantities must match the regular expression of Kubernetes")
     nanos = min(math.ceil(abs(number) * _NANO), _LARGEST * _NANO)
     return _made(nanos if number >= 0 else -nanos, _is_whole(text))
-
-
-def canonical(text: str) -> str:
-    """Return a quantity as Go writes it: `8000m` is `8`; a text that is none stays."""
-    number = exact(text)
-    if number is None:
-        return text
-    suffix = _suffix(text)
-    if suffix in _BINARY and abs(number) >= _KI:
-        mantissa, step = math.ceil(number), 0
-        while mantissa % _KI == 0 and step < len(_BINARY):
-            mantissa, step = mantissa // _KI, step + 1
-        return f"{mantissa}{('', *_BINARY)[step]}"
-    mantissa, power = math.ceil(number * _NANO), _DECIMAL["n"]
-    while mantissa % 1000 == 0 and power < _DECIMAL["E"]:
-        mantissa, power = mantissa // 1000, power + 3
-    if suffix not in _DECIMAL and suffix not in _BINARY:
-        return f"{mantissa}e{power}" if power else str(mantissa)
-    return f"{mantissa}{next(name for name, each in _DECIMAL.items() if each == power)}" if mantissa else "0"
 
 
 def value_of(quantity: QuantityValue) -> Fraction:
@@ -99,11 +79,6 @@ def _made(nanos: int, is_whole: bool) -> QuantityValue:
     if not -_LARGEST - 1 <= whole <= _LARGEST:
         raise ValueError("integer overflow")
     return [whole, rest if is_whole else float(rest)]
-
-
-def _suffix(text: str) -> str:
-    match = _FORM.fullmatch(text)
-    return match["suffix"] if match else ""
 
 
 def _is_whole(text: str) -> bool:

@@ -11,10 +11,10 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from kubectl_placement.scheduling.canonical_quantities import canonical
 from placement_ac.core.api.quantities import exact
 from placement_lab.hub import metadata
 from placement_lab.hub.errors import bad_request
-from placement_lab.hub.quantities import canonical
 from placement_lab.structural_schema.schema_node import dumps
 from placement_lab.structural_schema.validation import StatusCause
 from placement_lab.structural_schema.validation import validate as schema_errors

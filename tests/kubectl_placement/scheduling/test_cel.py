@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kubectl_placement.scheduling import Fleet
+from kubectl_placement.scheduling.canonical_quantities import canonical
 from kubectl_placement.scheduling.cel import CelError, Expression, compile_expression
 from kubectl_placement.scheduling.cel_environment import DEPTH, ITERATIONS
-from kubectl_placement.scheduling.cel_quantities import canonical
 from kubectl_placement.scheduling.selectors import UnsupportedError
 from tests.support.cel_answers import recording
 

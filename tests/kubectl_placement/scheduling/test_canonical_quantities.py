@@ -1,8 +1,8 @@
-"""The hub writes quantities as a kube-apiserver does."""
+"""Quantities are written as a kube-apiserver does, on the hub and for CEL."""
 
 import pytest
 
-from placement_lab.hub.quantities import canonical
+from kubectl_placement.scheduling.canonical_quantities import canonical
 from tests.placement_ac.core.api.test_quantities import RECORDED
 
 

@@ -21,10 +21,12 @@ _PARTS: Final = re.compile(r"[+-]?0*(?P<whole>[0-9]*)\.?(?P<fraction>[0-9]*)(?P<
 
 
 def canonical(quantity: str | float) -> str:
-    """Return a valid quantity as an API server writes it."""
+    """Return a quantity as an API server writes it; a text that is none stays."""
     text = str(quantity).strip()
     number, parts = exact(text) or Fraction(0), _PARTS.fullmatch(text)
     suffix = parts["suffix"] if parts else ""
+    if not text or not (suffix in _BINARY or suffix in _DECIMAL or _has_exponent(suffix)):
+        return text
     if parts and _keeps_its_text(parts["whole"] or "0", parts["fraction"], suffix):
         return text
     if suffix.endswith("i") and abs(number) >= 1024 and number.denominator == 1:  # 1Ki
