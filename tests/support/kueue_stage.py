@@ -128,7 +128,15 @@ class Stage:
             {"type": kind, "status": "True", "reason": "CompletionsReached", "lastTransitionTime": at}
             for kind in ("SuccessCriteriaMet", "Complete")
         ]
-        ended = {"completionTime": at, "succeeded": 1, "active": 0, "ready": 0, "conditions": conditions}
+        started = self.workers[where].get(JOB, name, JOBS).get("status", {}).get("startTime")
+        ended = {
+            "startTime": started or at,
+            "completionTime": at,
+            "succeeded": 1,
+            "active": 0,
+            "ready": 0,
+            "conditions": conditions,
+        }
         self.workers[where].patch(JOB, name, {"status": ended}, JOBS)
 
     # -- what is there
@@ -186,12 +194,14 @@ class Stage:
 
     def placed(self, name: str) -> str:
         """Wait until a Job runs on one worker and the hub has recorded it; return the worker."""
-        where = str(self.until(lambda: self.workload(name).get("status", {}).get("clusterName")))
-        self.until(lambda: self.says(name, "Admitted"), ADMITTED)
-        self.until(lambda: list(self.runs(name)), [where])
-        self.until(lambda: self.copies(name), [where])
-        self.until(lambda: not self.job(name)["spec"]["suspend"])
-        return where
+
+        def place() -> str:
+            where = str(self.workload(name).get("status", {}).get("clusterName") or "")
+            there = list(self.runs(name)) == self.copies(name) == [where]
+            runs = there and not self.job(name)["spec"]["suspend"]
+            return where if runs and self.says(name, "Admitted") == ADMITTED else ""
+
+        return str(self.until(place))
 
     def waits(self, name: str, why: str) -> None:
         """Wait until a Job has no quota on the hub for this reason, and no copy."""
